@@ -1,0 +1,60 @@
+"""The command ``colbert-prf``: one file per command; only this room knows the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from colbert_prf.cli.demo import demo
+from colbert_prf.cli.export import export
+from colbert_prf.cli.info import info
+from colbert_prf.cli.search import search
+from colbert_prf.errors import ColbertPrfError
+from colbert_prf.version import __version__
+
+__all__ = ["cli", "main"]
+
+INTERRUPTED = 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, package_name="colbert-prf")
+def cli() -> None:
+    """Late-interaction (ColBERT) retrieval with pseudo-relevance feedback, on an ordinary CPU.
+
+    \b
+    Try it:
+      colbert-prf demo
+      colbert-prf demo "sort a dictionary by value"
+      colbert-prf search passages.tsv "do goldfish grow"
+    """
+
+
+cli.add_command(demo)
+cli.add_command(search)
+cli.add_command(info)
+cli.add_command(export)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command; our errors become one line and exit code 1, wrong usage exit code 2."""
+    try:
+        code = cli.main(args=arguments, prog_name="colbert-prf", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except ColbertPrfError as error:
+        click.echo("Error: " + " ".join(str(error).split()), err=True)
+        sys.exit(1)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted.", err=True)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough; closing now keeps Python from complaining at exit.
+        sys.stderr.close()
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,145 @@
+"""What an encoder is, and how one is found: the embedded model, a model folder, or a checkpoint."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+
+from colbert_prf.encoder.folder import EMBEDDED, ModelFolder
+from colbert_prf.encoder.settings import ModelSettings
+from colbert_prf.encoder.tokenization import Tokenization
+from colbert_prf.errors import ModelError
+from colbert_prf.types import EncodedDocument, EncodedQuery
+
+__all__ = ["Encoder", "available_cores"]
+
+
+class Encoder(ABC):
+    """Text in, token ids and unit vectors out.
+
+    Get one with :meth:`Encoder.load`. A subclass gives ``tokenization``, ``fingerprint``, ``encode_queries`` and
+    ``encode_documents``; everything else follows.
+    """
+
+    tokenization: Tokenization
+
+    @staticmethod
+    def load(model: str | os.PathLike[str] | None = None, *, threads: int | None = None) -> Encoder:
+        """Open a model.
+
+        Parameters
+        ----------
+        model
+            Nothing for the model that comes with the package; a folder made by ``colbert-prf export``; or, with the
+            extra ``[hub]``, any ColBERT checkpoint sentence-transformers opens: a folder, or a name on the hub.
+        threads
+            Texts encoded at once; as many as there are cores if left out.
+
+        Raises
+        ------
+        ModelError
+            If the folder is damaged or holds no model.
+        MissingExtraError
+            If the checkpoint needs PyTorch and the extra is not installed.
+
+        Examples
+        --------
+        >>> encoder = Encoder.load()
+        >>> query = encoder.encode_query("do goldfish grow")
+        >>> encoder.tokens(query.token_ids)
+        ['[CLS]', 'do', 'gold', '##fish', 'grow', '[SEP]']
+        >>> query.vectors.shape
+        (6, 128)
+        """
+        folder = ModelFolder(EMBEDDED if model is None else Path(model))
+        if model is None or folder.settings_file.is_file():
+            from colbert_prf.encoder.onnx import OnnxEncoder
+
+            return OnnxEncoder(folder, threads=threads)
+        if _looks_like_a_path(os.fspath(model)) and not folder.path.is_dir():
+            raise ModelError(f"{model}: no such model folder; give a folder, a name on the hub, or nothing")
+        from colbert_prf.encoder.torch import TorchEncoder
+
+        return TorchEncoder.from_checkpoint(os.fspath(model))
+
+    @property
+    def settings(self) -> ModelSettings:
+        """Markers, lengths and augmentation of the model."""
+        return self.tokenization.settings
+
+    @property
+    def dim(self) -> int:
+        """Components of a vector."""
+        return self.settings.dim
+
+    @property
+    def vocabulary_size(self) -> int:
+        """One more than the largest token id."""
+        return self.tokenization.vocabulary_size
+
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """Token ids that carry no word: ``[CLS]``, ``[MASK]``, the markers."""
+        return self.tokenization.special_ids
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """A hash of weights and settings: equal fingerprints, equal vectors."""
+
+    def tokens(self, token_ids: Iterable[int]) -> list[str]:
+        """Spell token ids, for people."""
+        return self.tokenization.tokens(token_ids)
+
+    def encode_query(self, text: str) -> EncodedQuery:
+        """Encode one query, filled up with augmentation tokens where the model wants them.
+
+        Raises
+        ------
+        TextError
+            If the query is empty.
+        """
+        return next(self.encode_queries([text]))
+
+    @abstractmethod
+    def encode_queries(
+        self, texts: Iterable[str], *, progress: Callable[[int], object] | None = None
+    ) -> Iterator[EncodedQuery]:
+        """Encode queries, in order; see :meth:`encode_documents`."""
+
+    @abstractmethod
+    def encode_documents(
+        self, texts: Iterable[str], *, progress: Callable[[int], object] | None = None
+    ) -> Iterator[EncodedDocument]:
+        """Encode documents, in order, however many there are.
+
+        A vector depends on its own text alone, not on its neighbours or the number of threads. An empty text keeps its
+        marker tokens; a text longer than ``document_length`` is cut; a lone surrogate counts as U+FFFD.
+
+        Parameters
+        ----------
+        texts
+            Read as needed: the whole is never held.
+        progress
+            Called with the number of texts just finished.
+
+        Raises
+        ------
+        TextError
+            If something is not a string.
+        """
+
+
+def available_cores() -> int:
+    """Cores this process may use, which in a container may be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _looks_like_a_path(model: str) -> bool:
+    """Tell ``./model`` and ``a/b/c`` from a name on the hub, which is ``name`` or ``owner/name``."""
+    return model.startswith((".", "~", os.sep)) or len(Path(model).parts) > 2

@@ -1,0 +1,77 @@
+"""The files of a model folder: the one place that names them, checks them and hashes them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from colbert_prf.encoder.settings import ModelSettings
+from colbert_prf.errors import ModelError
+
+__all__ = ["EMBEDDED", "ModelFolder"]
+
+EMBEDDED = Path(__file__).parent / "embedded"
+"""The model that comes with the package."""
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """A folder the ONNX encoder opens: ``colbert_prf.json``, ``tokenizer.json`` and ``model.onnx``."""
+
+    path: Path
+
+    @property
+    def settings_file(self) -> Path:
+        """Markers, lengths, augmentation: see :class:`ModelSettings`."""
+        return self.path / "colbert_prf.json"
+
+    @property
+    def tokenizer_file(self) -> Path:
+        """The tokenizer, in the format of the ``tokenizers`` library."""
+        return self.path / "tokenizer.json"
+
+    @property
+    def network_file(self) -> Path:
+        """The network: ``input_ids`` and ``attention_mask`` in, unit ``vectors`` out."""
+        return self.path / "model.onnx"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all three files are there."""
+        return not self.missing
+
+    @property
+    def missing(self) -> list[str]:
+        """The names of the files that are not there."""
+        return [file.name for file in self.files if not file.is_file()]
+
+    @property
+    def files(self) -> tuple[Path, Path, Path]:
+        """All files that make the vectors, in the order they are hashed."""
+        return (self.settings_file, self.tokenizer_file, self.network_file)
+
+    def check(self) -> ModelFolder:
+        """Raise :class:`ModelError` naming what is missing; return the folder itself."""
+        if not self.path.is_dir():
+            raise ModelError(f"{self.path}: no such model folder; make one with: colbert-prf export MODEL {self.path}")
+        if missing := self.missing:
+            raise ModelError(
+                f"{self.path}: not a model folder, it lacks {', '.join(missing)}; "
+                f"make one from a checkpoint with: colbert-prf export {self.path} OUTPUT"
+            )
+        return self
+
+    def read_settings(self) -> ModelSettings:
+        """Read ``colbert_prf.json``."""
+        try:
+            return ModelSettings.from_json(self.settings_file.read_text(encoding="utf-8"))
+        except (ModelError, UnicodeDecodeError) as error:
+            raise ModelError(f"{self.settings_file}: {error}") from error
+
+    def fingerprint(self) -> str:
+        """Hash the files that make the vectors: equal fingerprints, equal vectors."""
+        digest = hashlib.sha256()
+        for file in self.files:
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+        return digest.hexdigest()[:32]

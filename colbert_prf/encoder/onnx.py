@@ -1,0 +1,86 @@
+"""The default encoder: ONNX Runtime and tokenizers, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, partial
+from typing import TypeVar
+
+import numpy as np
+import onnxruntime
+
+from colbert_prf.encoder.base import Encoder, available_cores
+from colbert_prf.encoder.folder import ModelFolder
+from colbert_prf.encoder.ordered import ordered_map
+from colbert_prf.encoder.tokenization import Tokenization, Tokenized
+from colbert_prf.errors import InputError, ModelError
+from colbert_prf.types import EncodedDocument, EncodedQuery
+
+__all__ = ["OnnxEncoder"]
+
+Encoded = TypeVar("Encoded", EncodedQuery, EncodedDocument)
+
+
+class OnnxEncoder(Encoder):
+    """Encodes one text per run, each run in one thread, as many runs at once as ``threads``.
+
+    There is no padding, so no text pays for a longer neighbour; int8 scales are taken from one text, so a vector does
+    not depend on its batch; and on a CPU this is faster than batches.
+
+    Parameters
+    ----------
+    folder
+        As written by ``colbert-prf export``.
+    threads
+        Texts encoded at once; as many as there are cores if left out.
+    """
+
+    def __init__(self, folder: ModelFolder, *, threads: int | None = None) -> None:
+        if threads is not None and threads < 1:
+            raise InputError(f"threads must be at least 1, found {threads}")
+        self.folder = folder.check()
+        self.threads = threads or available_cores()
+        self.tokenization = Tokenization.from_file(folder.tokenizer_file, folder.read_settings())
+        self._session = _open_session(folder)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of weights and settings: equal fingerprints, equal vectors."""
+        return self.folder.fingerprint()
+
+    def encode_queries(
+        self, texts: Iterable[str], *, progress: Callable[[int], object] | None = None
+    ) -> Iterator[EncodedQuery]:
+        """Encode queries, in order; see :meth:`Encoder.encode_documents`."""
+        return self._stream(partial(self._encode, self.tokenization.query, EncodedQuery), texts, progress)
+
+    def encode_documents(
+        self, texts: Iterable[str], *, progress: Callable[[int], object] | None = None
+    ) -> Iterator[EncodedDocument]:
+        """Encode documents, in order; see :meth:`Encoder.encode_documents`."""
+        return self._stream(partial(self._encode, self.tokenization.document, EncodedDocument), texts, progress)
+
+    def _stream(
+        self, encode: Callable[[str], Encoded], texts: Iterable[str], progress: Callable[[int], object] | None
+    ) -> Iterator[Encoded]:
+        for encoded in ordered_map(encode, texts, threads=self.threads):
+            if progress is not None:
+                progress(1)
+            yield encoded
+
+    def _encode(self, tokenize: Callable[[str], Tokenized], wrap: type[Encoded], text: str) -> Encoded:
+        ids, attention, kept = tokenize(text)
+        (vectors,) = self._session.run(["vectors"], {"input_ids": ids[None], "attention_mask": attention[None]})
+        return wrap(ids[kept].astype(np.int32), np.ascontiguousarray(vectors[0][kept], dtype=np.float32))
+
+
+def _open_session(folder: ModelFolder) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(folder.network_file), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime's exceptions share no base but Exception
+        reason = str(error).splitlines()[0]
+        raise ModelError(f"{folder.network_file}: ONNX Runtime cannot open it ({reason}); export it again") from error

@@ -1,0 +1,5 @@
+"""Where encoded documents are kept."""
+
+from colbert_prf.index.memory import MemoryIndex
+
+__all__ = ["MemoryIndex"]

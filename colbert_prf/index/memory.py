@@ -1,0 +1,120 @@
+"""Encoded documents held in memory and scored exactly: the definition every other index is tested against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import tee
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.encoder import Encoder
+from colbert_prf.errors import InputError
+from colbert_prf.kernels.maxsim import maxsim
+from colbert_prf.progress import progress_bar
+from colbert_prf.types import EncodedDocument, EncodedQuery
+
+__all__ = ["MemoryIndex"]
+
+
+class MemoryIndex:
+    """Documents as float32 vectors in memory; right for tests, for demonstrations, and up to some 10,000 passages.
+
+    Parameters
+    ----------
+    doc_ids
+        One per document, each different.
+    documents
+        Their vectors, all of the same dim.
+    texts
+        Their texts, if hits should carry them.
+    encoder
+        What encodes a query given as text.
+
+    Examples
+    --------
+    >>> index = MemoryIndex.create([("a", "Goldfish grow all their life."), ("b", "Bank rates fell.")])
+    >>> index.num_documents, index.dim
+    (2, 128)
+    """
+
+    def __init__(
+        self,
+        doc_ids: Sequence[str],
+        documents: Sequence[EncodedDocument],
+        *,
+        texts: Sequence[str] | None = None,
+        encoder: Encoder | None = None,
+    ) -> None:
+        _check(doc_ids, documents, texts)
+        self.doc_ids = list(doc_ids)
+        self.texts = list(texts) if texts is not None else None
+        self.encoder = encoder
+        self.offsets = np.cumsum([0, *map(len, documents)], dtype=np.int64)
+        self.token_ids = np.concatenate([document.token_ids for document in documents])
+        self.vectors = np.concatenate([document.vectors for document in documents])
+
+    @classmethod
+    def create(
+        cls, documents: Iterable[tuple[str, str]], *, encoder: Encoder | None = None, progress: bool = True
+    ) -> MemoryIndex:
+        """Encode documents, showing a progress bar on a terminal.
+
+        Parameters
+        ----------
+        documents
+            Pairs of id and text.
+        encoder
+            The embedded model if left out.
+        progress
+            Whether a bar may be shown.
+        """
+        encoder = encoder or Encoder.load()
+        pairs = list(documents)
+        with progress_bar("Encoding", total=len(pairs), shown=progress) as advance:
+            encoded = list(encoder.encode_documents((text for _, text in pairs), progress=advance))
+        return cls([doc_id for doc_id, _ in pairs], encoded, texts=[text for _, text in pairs], encoder=encoder)
+
+    @classmethod
+    def create_from_vectors(
+        cls, encoded: Iterable[tuple[str, EncodedDocument]], *, encoder: Encoder | None = None
+    ) -> MemoryIndex:
+        """Take vectors made elsewhere, as pairs of id and encoded document."""
+        first, second = tee(encoded)
+        return cls([doc_id for doc_id, _ in first], [document for _, document in second], encoder=encoder)
+
+    @property
+    def num_documents(self) -> int:
+        """How many documents there are."""
+        return len(self.doc_ids)
+
+    @property
+    def num_vectors(self) -> int:
+        """How many vectors they have together."""
+        return len(self.vectors)
+
+    @property
+    def dim(self) -> int:
+        """Components of a vector."""
+        return int(self.vectors.shape[1])
+
+    def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:
+        """Score every document, of shape (num_documents,); one without vectors scores minus infinity."""
+        return maxsim(query.vectors, query.weights, self.vectors, self.offsets)
+
+
+def _check(doc_ids: Sequence[str], documents: Sequence[EncodedDocument], texts: Sequence[str] | None) -> None:
+    if not documents:
+        raise InputError("an index needs at least one document, found none")
+    if len(doc_ids) != len(documents) or (texts is not None and len(texts) != len(documents)):
+        raise InputError(
+            f"an index needs one id per document, found {len(doc_ids)} ids, {len(documents)} documents"
+            + (f" and {len(texts)} texts" if texts is not None else "")
+        )
+    seen: set[str] = set()
+    for doc_id in doc_ids:
+        if doc_id in seen:
+            raise InputError(f"the document id {doc_id!r} was given twice; ids must differ")
+        seen.add(doc_id)
+    if len(dims := {document.dim for document in documents}) > 1:
+        raise InputError(f"all documents must have vectors of one dim, found {sorted(dims)}; use one model for all")

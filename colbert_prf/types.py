@@ -1,0 +1,179 @@
+"""The frozen values that travel between the rooms: what an encoder gives, what a search returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.errors import InputError
+
+__all__ = ["EncodedDocument", "EncodedQuery", "Hit", "Ranking", "TokenIds", "Vectors", "Weights"]
+
+TokenIds = npt.NDArray[np.int32]
+Vectors = npt.NDArray[np.float32]
+Weights = npt.NDArray[np.float32]
+
+UNIT_LENGTH_TOLERANCE = 1e-3
+
+
+def _check_vectors(owner: str, token_ids: TokenIds, vectors: Vectors) -> None:
+    if vectors.dtype != np.float32 or vectors.ndim != 2:
+        raise InputError(
+            f"{owner}.vectors must be float32 of shape (num_tokens, dim), found {vectors.dtype} of shape "
+            f"{vectors.shape}; convert them with np.asarray(vectors, dtype=np.float32)"
+        )
+    if token_ids.dtype != np.int32 or token_ids.ndim != 1:
+        raise InputError(
+            f"{owner}.token_ids must be int32 of shape (num_tokens,), found {token_ids.dtype} of shape "
+            f"{token_ids.shape}"
+        )
+    if len(token_ids) != len(vectors):
+        raise InputError(
+            f"{owner} needs one token id per vector, found {len(token_ids)} ids and {len(vectors)} vectors"
+        )
+    if not np.isfinite(vectors).all():
+        raise InputError(f"{owner}.vectors hold a NaN or an infinity; encode the text again or drop it")
+
+
+def _check_unit_length(owner: str, vectors: Vectors) -> None:
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    off = np.flatnonzero(np.abs(lengths - 1) > UNIT_LENGTH_TOLERANCE)
+    if len(off):
+        raise InputError(
+            f"{owner}.vectors must have unit length, vector {off[0]} has length {lengths[off[0]]:.4f}; "
+            "divide each vector by its norm"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedDocument:
+    """A document as a bag of unit vectors, one per token.
+
+    Parameters
+    ----------
+    token_ids
+        The model's token of each vector, int32 of shape (num_tokens,).
+    vectors
+        Unit vectors, float32 of shape (num_tokens, dim).
+
+    Examples
+    --------
+    >>> document = EncodedDocument(np.array([7], dtype=np.int32), np.array([[0.6, 0.8]], dtype=np.float32))
+    >>> len(document), document.dim
+    (1, 2)
+    """
+
+    token_ids: TokenIds
+    vectors: Vectors
+
+    def __post_init__(self) -> None:
+        _check_vectors("EncodedDocument", self.token_ids, self.vectors)
+        _check_unit_length("EncodedDocument", self.vectors)
+
+    def __len__(self) -> int:
+        return len(self.token_ids)
+
+    @property
+    def dim(self) -> int:
+        """The number of components of a vector."""
+        return int(self.vectors.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedQuery:
+    """A query as weighted vectors: what every search takes and every feedback method gives.
+
+    The score of a document is ``sum_i weights[i] * max_j vectors[i] · document[j]``; plain ColBERT has all weights 1.
+    Vectors made by an encoder have unit length; those added by feedback are means of such vectors, so shorter.
+
+    Parameters
+    ----------
+    token_ids
+        The model's token of each vector, int32 of shape (num_tokens,).
+    vectors
+        Float32 of shape (num_tokens, dim), no longer than unit length.
+    weights
+        Non-negative, float32 of shape (num_tokens,); all ones if left out.
+
+    Examples
+    --------
+    >>> query = EncodedQuery(np.array([7], dtype=np.int32), np.array([[0.6, 0.8]], dtype=np.float32))
+    >>> query.weights.tolist()
+    [1.0]
+    """
+
+    token_ids: TokenIds
+    vectors: Vectors
+    weights: Weights = field(default_factory=lambda: np.empty(0, dtype=np.float32))
+
+    def __post_init__(self) -> None:
+        if len(self.weights) == 0:
+            object.__setattr__(self, "weights", np.ones(len(self.token_ids), dtype=np.float32))
+        _check_vectors("EncodedQuery", self.token_ids, self.vectors)
+        if len(self.token_ids) == 0:
+            raise InputError("EncodedQuery needs at least one vector, found none")
+        if self.weights.dtype != np.float32 or self.weights.shape != self.token_ids.shape:
+            raise InputError(
+                f"EncodedQuery.weights must be float32 of shape {self.token_ids.shape}, found {self.weights.dtype} "
+                f"of shape {self.weights.shape}"
+            )
+        if not (np.isfinite(self.weights).all() and (self.weights >= 0).all()):
+            raise InputError(f"EncodedQuery.weights must be finite and not negative, found {self.weights.min()}")
+
+    def __len__(self) -> int:
+        return len(self.token_ids)
+
+    @property
+    def dim(self) -> int:
+        """The number of components of a vector."""
+        return int(self.vectors.shape[1])
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One retrieved document: its id, its score, and its text where the index keeps texts."""
+
+    doc_id: str
+    score: float
+    text: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The answer to one query: hits from best to worst, and how long each stage took.
+
+    Parameters
+    ----------
+    query
+        The query as it was searched.
+    hits
+        From best to worst; equal scores are in index order.
+    timings
+        Seconds per stage, in the order the stages ran.
+
+    Examples
+    --------
+    >>> query = EncodedQuery(np.array([7], dtype=np.int32), np.array([[0.6, 0.8]], dtype=np.float32))
+    >>> ranking = Ranking(query, (Hit("d1", 0.9), Hit("d2", 0.5)))
+    >>> ranking.doc_ids
+    ['d1', 'd2']
+    """
+
+    query: EncodedQuery
+    hits: tuple[Hit, ...]
+    timings: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    @property
+    def doc_ids(self) -> list[str]:
+        """The document ids, from best to worst."""
+        return [hit.doc_id for hit in self.hits]

@@ -1,0 +1,174 @@
+"""Commands as a user types them, in a process of their own or through click's runner."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from colbert_prf import __version__
+from colbert_prf.cli import cli, main
+
+CORPUS = "fish\tGoldfish grow all their life if the tank is large.\nbank\tThe bank raised its rates again.\n"
+COMMANDS = sorted(cli.commands)
+ANNOUNCED_MAIN = """
+from colbert_prf.cli import main
+from colbert_prf.encoder.onnx import OnnxEncoder
+
+encode_documents = OnnxEncoder.encode_documents
+
+def announced(self, texts, **options):
+    print("encoding", flush=True)
+    return encode_documents(self, texts, **options)
+
+OnnxEncoder.encode_documents = announced
+main()
+"""
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "passages.tsv"
+    path.write_text(CORPUS)
+    return path
+
+
+def run(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from colbert_prf.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+def test_search_prints_passages_without_colours_in_a_pipe(corpus):
+    done = run("search", str(corpus), "do fish grow", "-k", "1")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "do fish grow"
+    assert lines[1].split()[0] == "1."
+    assert lines[1].split()[2] == "fish"
+    assert lines[2].strip() == "Goldfish grow all their life if the tank is large."
+    assert "\x1b" not in done.stdout + done.stderr
+    assert done.stderr == ""
+
+
+def test_long_lines_are_not_broken_in_a_pipe(tmp_path):
+    (tmp_path / "p.tsv").write_text("a-" + "very" * 60 + "-long-id\tgoldfish\n")
+    assert "very" * 60 in run("search", str(tmp_path / "p.tsv"), "fish").stdout
+
+
+def test_brackets_in_texts_and_ids_are_not_markup(tmp_path):
+    (tmp_path / "p.tsv").write_text("[red]id\t[bold]gold[/bold] fish [/oops]\n")
+    done = run("search", str(tmp_path / "p.tsv"), "[blue]fish")
+    assert done.returncode == 0, done.stderr
+    assert "[red]id" in done.stdout
+    assert "[bold]gold[/bold] fish [/oops]" in done.stdout
+    assert "[blue]fish" in done.stdout
+
+
+def test_search_reads_standard_input_and_prints_json(corpus):
+    done = run("search", "-", "do fish grow", "money", "-k", "1", "--json", input=CORPUS)
+    first, second = json.loads(done.stdout)
+    assert first["query"] == "do fish grow"
+    assert first["tokens"] == ["[CLS]", "do", "fish", "grow", "[SEP]"]
+    assert [hit["doc_id"] for hit in first["hits"] + second["hits"]] == ["fish", "bank"]
+    assert first["hits"][0]["rank"] == 1
+    assert first["milliseconds"].keys() == {"encode", "score"}
+
+
+def test_info_shows_the_embedded_model():
+    facts = json.loads(CliRunner().invoke(cli, ["info", "--json"]).stdout)
+    assert facts["dim"] == 128
+    assert len(facts["fingerprint"]) == 32
+    assert facts["fingerprint"] in CliRunner().invoke(cli, ["info"]).stdout
+
+
+def test_demo_answers_questions(tmp_path, monkeypatch):
+    monkeypatch.setattr("colbert_prf.demo.demo_passages", lambda: [("str.split", "str.split: Split a string.")] * 1)
+    done = CliRunner().invoke(cli, ["demo", "split a string", "--cache", str(tmp_path), "--json"])
+    (answer,) = json.loads(done.stdout)
+    assert answer["hits"][0]["doc_id"] == "str.split"
+    shown = CliRunner().invoke(cli, ["demo", "--cache", str(tmp_path)])
+    assert shown.stdout.count("str.split: Split a string.") == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["search", "nowhere.tsv", "fish"], "nowhere.tsv: no such file"),
+        (["search", "CORPUS", " "], "the query is empty"),
+        (["search", "CORPUS", "fish", "--model", "./nowhere"], "no such model folder"),
+    ],
+)
+def test_our_errors_are_one_line_and_exit_code_1(corpus, arguments, message):
+    done = run(*[str(corpus) if argument == "CORPUS" else argument for argument in arguments])
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("Error: ")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["serach"], ["search"], ["search", "x"], ["search", "x", "y", "-k", "0"], ["demo", "--bad"]]
+)
+def test_wrong_usage_is_exit_code_2(arguments):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert "Error: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_closed_pipe_is_no_error(corpus):
+    command = (
+        f'"{sys.executable}" -c "from colbert_prf.cli import main; main()" search "{corpus}" fish --json | head -n 1'
+    )
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stdout == "[\n"
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_is_quiet_and_leaves_nothing(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", ANNOUNCED_MAIN, "demo", "--cache", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "encoding\n"
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.split() == ["Interrupted."]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_version():
+    assert run("--version").stdout.split()[-1] == __version__
+
+
+def test_main_returns_the_exit_code():
+    with pytest.raises(SystemExit) as stopped:
+        main(["info", "--json"])
+    assert stopped.value.code == 0
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples(name):
+    shown = CliRunner().invoke(cli, [name, "--help"]).stdout
+    assert "Examples:" in shown
+    assert f"colbert-prf {name}" in shown
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_can_print_json(name):
+    assert "--json" in {option for parameter in cli.commands[name].params for option in parameter.opts}

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from colbert_prf import Searcher, demo
+
+FEW = 60
+
+
+@pytest.fixture
+def few_passages(monkeypatch):
+    chosen = demo.demo_passages()[:FEW]
+    monkeypatch.setattr(demo, "demo_passages", lambda: chosen)
+    return chosen
+
+
+def test_the_corpus_has_the_promised_size_and_distinct_ids():
+    passages = demo.demo_passages()
+    assert 2000 <= len(passages) <= 4000
+    assert len({doc_id for doc_id, _ in passages}) == len(passages)
+    assert passages == demo.demo_passages()
+    names = {doc_id for doc_id, _ in passages}
+    assert {"str.split", "subprocess.run", "python.for", "collections.Counter"} <= names
+
+
+def test_passages_are_passages():
+    lengths = [len(text.split()) for _, text in demo.demo_passages()]
+    assert min(lengths) >= demo.MIN_WORDS
+    assert np.median(lengths) <= demo.WORDS_PER_PASSAGE
+
+
+@pytest.mark.parametrize(
+    ("text", "passages"),
+    [
+        ("too short", []),
+        ("one two three four five six seven eight", ["one two three four five six seven eight"]),
+        ("*****\n\na b c d e f g h", ["a b c d e f g h"]),
+        (("w " * 60 + "\n\n") * 2, ["w " * 59 + "w"] * 2),
+        (("w " * 40 + "\n\n") * 2, ["w " * 79 + "w"]),
+    ],
+)
+def test_paragraphs_are_joined_up_to_a_passage(text, passages):
+    assert list(demo._cut(text)) == passages
+
+
+def test_vectors_are_encoded_once(few_passages, encoder, tmp_path, monkeypatch):
+    first = demo.demo_index(encoder, cache=tmp_path, progress=False)
+    assert [file.suffix for file in tmp_path.iterdir()] == [".npz"]
+    monkeypatch.setattr(demo.MemoryIndex, "create", lambda *_, **__: pytest.fail("encoded again"))
+    second = demo.demo_index(encoder, cache=tmp_path)
+    assert second.doc_ids == first.doc_ids
+    assert second.texts == first.texts
+    assert np.array_equal(second.token_ids, first.token_ids)
+    assert second.vectors == pytest.approx(first.vectors, abs=1e-3)
+    question = "how does the assert statement work"
+    assert Searcher(second).search(question, 3).doc_ids == Searcher(first).search(question, 3).doc_ids
+
+
+def test_other_passages_are_encoded_anew(few_passages, encoder, tmp_path):
+    demo.demo_index(encoder, cache=tmp_path, progress=False)
+    few_passages.pop()
+    assert demo.demo_index(encoder, cache=tmp_path, progress=False).num_documents == FEW - 1
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_failed_write_leaves_nothing(few_passages, encoder, tmp_path, monkeypatch):
+    def full_disk(*_, **__):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(demo.np, "savez", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        demo.demo_index(encoder, cache=tmp_path, progress=False)
+    assert list(tmp_path.iterdir()) == []

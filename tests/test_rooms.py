@@ -1,0 +1,52 @@
+"""A room imports only from the rooms below it: the order of DESIGN, read off the sources."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import colbert_prf
+
+PACKAGE = Path(colbert_prf.__file__).parent
+ROOMS = ["version", "errors", "types", "progress", "kernels", "encoder", "index", "search", "datasets", "demo", "cli"]
+"""Lowest first."""
+
+FILES = sorted(file for file in PACKAGE.rglob("*.py") if file != PACKAGE / "__init__.py")
+
+
+def room_of(file: Path) -> str:
+    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_modules(file: Path) -> set[str]:
+    modules = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative import"
+            modules.add(node.module or "")
+        elif isinstance(node, ast.Import):
+            modules.update(alias.name for alias in node.names)
+    return modules
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_a_room_imports_only_from_lower_rooms(file):
+    own = ROOMS.index(room_of(file))
+    for module in imported_modules(file):
+        if module.split(".")[0] == "colbert_prf":
+            assert module != "colbert_prf", f"{file.name} imports the package itself"
+            other = module.split(".")[1]
+            assert ROOMS.index(other) <= own, f"{room_of(file)} must not import from {other}"
+
+
+def test_every_room_is_in_the_order():
+    assert {room_of(file) for file in FILES} == set(ROOMS)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_kernels_know_arrays_only(file):
+    if room_of(file) == "kernels":
+        outside = {module for module in imported_modules(file) if not module.startswith("colbert_prf.kernels")}
+        assert {module.split(".")[0] for module in outside} <= {"__future__", "numpy", "numba", "typing"}

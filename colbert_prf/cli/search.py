@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from colbert_prf.cli.output import console, json_option, model_option, print_json, print_ranking, ranking_as_dict
-from colbert_prf.datasets import CorpusFormat
+from colbert_prf.datasets import CorpusFormat, EmptyPolicy
 from colbert_prf.encoder import Encoder
 
 __all__ = ["search"]
@@ -21,10 +21,23 @@ __all__ = ["search"]
     type=click.Choice(["tsv", "jsonl", "trec", "parquet"]),
     help="The format of CORPUS, where its name and first line do not tell.",
 )
+@click.option(
+    "--empty",
+    type=click.Choice(["error", "keep", "skip"]),
+    default="error",
+    show_default=True,
+    help="What to do with a passage without text.",
+)
 @model_option
 @json_option
 def search(
-    corpus: str, queries: tuple[str, ...], k: int, corpus_format: CorpusFormat | None, model: str | None, as_json: bool
+    corpus: str,
+    queries: tuple[str, ...],
+    k: int,
+    corpus_format: CorpusFormat | None,
+    empty: EmptyPolicy,
+    model: str | None,
+    as_json: bool,
 ) -> None:
     """Search CORPUS, a file of passages, for each of QUERIES.
 
@@ -42,7 +55,8 @@ def search(
     from colbert_prf.search import Searcher
 
     encoder = Encoder.load(model)
-    searcher = Searcher(MemoryIndex.create(read_corpus(corpus, format=corpus_format), encoder=encoder))
+    passages = read_corpus(corpus, format=corpus_format, empty=empty)
+    searcher = Searcher(MemoryIndex.create(passages, encoder=encoder))
     rankings = [(text, searcher.search(text, k)) for text in queries]
     if as_json:
         print_json([ranking_as_dict(ranking, text=text, encoder=encoder) for text, ranking in rankings])

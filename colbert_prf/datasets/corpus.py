@@ -107,7 +107,9 @@ def _documents(records: Iterator[Record], name: str, empty: EmptyPolicy) -> Iter
     for line, doc_id, text, metadata in records:
         if not text.strip():
             if empty == "error":
-                message = f"document {doc_id!r} has no text; keep such documents with empty='keep', or use empty='skip'"
+                message = (
+                    f"document {doc_id!r} has no text; keep such documents (empty='keep') or skip them (empty='skip')"
+                )
                 raise DatasetError(message, path=name, line=line)
             if empty == "skip":
                 continue

@@ -84,6 +84,16 @@ def test_search_reads_standard_input_and_prints_json(corpus):
     assert first["milliseconds"].keys() == {"encode", "score"}
 
 
+def test_search_refuses_keeps_or_skips_empty_passages(tmp_path):
+    (tmp_path / "p.tsv").write_text("fish\tgoldfish\nnothing\t\n")
+    refused = run("search", str(tmp_path / "p.tsv"), "fish", "--json")
+    assert refused.returncode == 1
+    assert "line 2: document 'nothing' has no text" in refused.stderr
+    for policy, found in {"keep": {"fish", "nothing"}, "skip": {"fish"}}.items():
+        done = run("search", str(tmp_path / "p.tsv"), "fish", "--json", "--empty", policy)
+        assert {hit["doc_id"] for hit in json.loads(done.stdout)[0]["hits"]} == found
+
+
 def test_info_shows_the_embedded_model():
     facts = json.loads(CliRunner().invoke(cli, ["info", "--json"]).stdout)
     assert facts["dim"] == 128

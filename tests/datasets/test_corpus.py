@@ -242,7 +242,7 @@ def test_a_corpus_without_documents(written: Write, content: str) -> None:
 def test_an_empty_document_is_refused_kept_or_skipped(written: Write) -> None:
     path = written("c.tsv", "d1\ttext\nd2\t \u3000\nd3\t\nd4\tmore\n")
     assert message_of(path) == (
-        f"{path}, line 2: document 'd2' has no text; keep such documents with empty='keep', or use empty='skip'"
+        f"{path}, line 2: document 'd2' has no text; keep such documents (empty='keep') or skip them (empty='skip')"
     )
     assert list(read_corpus(path, empty="keep")) == [("d1", "text"), ("d2", " \u3000"), ("d3", ""), ("d4", "more")]
     assert list(read_corpus(path, empty="skip")) == [("d1", "text"), ("d4", "more")]

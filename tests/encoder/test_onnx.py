@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import sys
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colbert_prf import Encoder, InputError, ModelError, TextError
+from colbert_prf import Encoder, InputError, MissingExtraError, ModelError, TextError
 from colbert_prf.encoder.folder import EMBEDDED, ModelFolder
 from colbert_prf.encoder.onnx import OnnxEncoder
 
@@ -147,6 +148,12 @@ def test_a_damaged_file_is_named(copied_model, name, damage):
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(ModelError, match="no such model folder"):
         Encoder.load(tmp_path / "nowhere")
+
+
+def test_a_checkpoint_without_the_extra_names_the_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "colbert-prf\[hub\]"'):
+        Encoder.load(tmp_path)
 
 
 def test_threads_must_be_positive():

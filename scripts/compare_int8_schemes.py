@@ -66,16 +66,13 @@ def main() -> None:
     qrels = read_qrels(arguments.collection / "qrels.txt")
     texts = [document.text for document in corpus]
     reference: list[EncodedDocument] = []
-    with tempfile.TemporaryDirectory() as work:
-        folders = {
-            name: quantized(arguments.model, scheme, Path(work, str(i)))
-            for i, (name, scheme) in enumerate(SCHEMES.items())
-        }
+    with tempfile.TemporaryDirectory() as temporary:
+        work = Path(temporary)
+        folders = {name: quantized(arguments.model, scheme, work / name) for name, scheme in SCHEMES.items()}
         encoders = {name: Encoder.load(folder.path) for name, folder in folders.items()}
         speeds = median_speeds(encoders, texts[:: len(texts) // 400])
-        print(
-            "| scheme | MB | tokens/s | mean cosine | 1% of cosines below | nDCG@10 | AP |\n|---|---|---|---|---|---|---|"
-        )
+        print("| scheme | MB | tokens/s | mean cosine | 1% of cosines below | nDCG@10 | AP |")
+        print("|---" * 7 + "|")
         for name, encoder in encoders.items():
             encoded = list(encoder.encode_documents(texts))
             reference = reference or encoded

@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from colbert_prf import Encoder
+
+settings.register_profile("untimed", deadline=None)  # no test depends on how fast the machine is
+settings.load_profile("untimed")
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 

@@ -40,7 +40,7 @@ def test_threads_change_no_bit(encoder, threads):
         assert np.array_equal(one, another)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(order=st.permutations(range(len(TEXTS))))
 def test_order_and_neighbours_change_no_bit(encoder, order):
     alone = [vectors_of(encoder, [text])[0] for text in TEXTS]

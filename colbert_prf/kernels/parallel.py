@@ -1,0 +1,56 @@
+"""Run a kernel over ranges of documents on several threads.
+
+Kernels are compiled with ``nogil`` and take ``(start, stop)``; no ``prange``, because numba's default threading layer
+('workqueue') aborts the process when two Python threads enter it at once. Each range writes its own part of the result,
+so the result does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+__all__ = ["run"]
+
+
+def run(
+    kernel: Callable[[int, int], object], num_items: int, *, threads: int = 1, executor: Executor | None = None
+) -> None:
+    """Call ``kernel(start, stop)`` on consecutive ranges that cover ``range(num_items)``.
+
+    Parameters
+    ----------
+    kernel : callable
+        A function of a half-open range that releases the GIL.
+    num_items : int
+        Length of the whole range.
+    threads : int
+        Number of ranges at work at once; the calling thread takes part.
+    executor : concurrent.futures.Executor, optional
+        Where the other ``threads - 1`` workers run; without it, everything runs here.
+
+    Examples
+    --------
+    >>> seen = []
+    >>> run(lambda start, stop: seen.append((start, stop)), 5)
+    >>> seen
+    [(0, 5)]
+    """
+    if executor is None or threads <= 1 or num_items < 2 * threads:
+        kernel(0, num_items)
+        return
+    # Four ranges per thread, taken in turn: one slow core does not hold up the rest.
+    num_ranges = 4 * threads
+    bounds = [num_items * part // num_ranges for part in range(num_ranges + 1)]
+    todo = iter(range(num_ranges))  # next() on a range iterator is atomic under the GIL
+
+    def work() -> None:
+        for part in todo:
+            kernel(bounds[part], bounds[part + 1])
+
+    others = [executor.submit(work) for _ in range(threads - 1)]
+    work()
+    for other in others:
+        # A worker that has not begun has nothing left to do; waiting for it could deadlock a pool inside a pool.
+        if not other.cancel():
+            other.result()

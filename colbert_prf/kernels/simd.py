@@ -1,0 +1,192 @@
+"""Four vector operations that numba's auto-vectoriser does not find, written once in portable LLVM IR.
+
+LLVM lowers the IR to the best instructions of the machine (AVX2: ``vpmaxub``, ``vpmaddubsw``, ``vfmadd``; NEON on ARM).
+Nothing here knows what an index is. The callers state each operation in NumPy and test against that statement.
+All arrays are C-contiguous and addressed by the flat index of an element; there is no bounds check, so callers keep the
+documented slack. Widths (numbers of query columns) are multiples of :data:`COLUMNS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+
+from colbert_prf.kernels.compiled import intrinsic
+
+COLUMNS = 16
+"""Query columns handled together; query arrays are padded to a multiple of it."""
+ROWS = 4
+"""Document vectors handled together by a tile; buffers have ``ROWS - 1`` spare rows, whose content does not matter."""
+BLOCK = 16
+"""Dimensions summed in int16 before widening to int32: 8 products of at most 15 * 127 stay below 2**15."""
+
+INT8, INT16, INT32, INT64, FLOAT = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
+
+
+def vector(element: ir.Type, count: int) -> ir.VectorType:
+    """The LLVM type of ``count`` elements side by side."""
+    return ir.VectorType(element, count)
+
+
+def int64(value: int) -> ir.Constant:
+    """A constant index."""
+    return ir.Constant(INT64, value)
+
+
+class Arrays:
+    """The arguments of an intrinsic while its code is written: pointers of arrays, values of integers."""
+
+    def __init__(self, context: Any, builder: ir.IRBuilder, signature: Any, values: Sequence[Any]) -> None:
+        self.builder = builder
+        self._arguments = [
+            context.make_array(kind)(context, builder, value).data if isinstance(kind, types.Array) else value
+            for kind, value in zip(signature.args, values, strict=True)
+        ]
+
+    def __iter__(self) -> Any:
+        return iter(self._arguments)
+
+    def load(self, pointer: Any, index: Any, kind: ir.Type) -> Any:
+        """Read a value or vector of type ``kind`` at the element ``index`` of an array, whatever its alignment."""
+        place = self.builder.bitcast(self.builder.gep(pointer, [index]), kind.as_pointer())
+        value = self.builder.load(place)
+        value.align = 1
+        return value
+
+    def store(self, value: Any, pointer: Any, index: Any) -> None:
+        """Write a value or vector at the element ``index`` of an array, whatever its alignment."""
+        place = self.builder.bitcast(self.builder.gep(pointer, [index]), value.type.as_pointer())
+        self.builder.store(value, place).align = 1
+
+    def element(self, pointer: Any, index: Any) -> Any:
+        """Read one unsigned integer as int64."""
+        value = self.builder.load(self.builder.gep(pointer, [index]))
+        return value if value.type == INT64 else self.builder.zext(value, INT64)
+
+    def splat(self, value: Any, kind: ir.VectorType) -> Any:
+        """Repeat a scalar in every lane."""
+        undefined = ir.Constant(kind, ir.Undefined)
+        first = self.builder.insert_element(undefined, value, ir.Constant(INT32, 0))
+        return self.builder.shuffle_vector(first, undefined, ir.Constant(vector(INT32, kind.count), [0] * kind.count))
+
+    def every_second(self, value: Any, start: int) -> Any:
+        """Take every second lane, from lane ``start`` on."""
+        count = value.type.count
+        lanes = ir.Constant(vector(INT32, count // 2), list(range(start, count, 2)))
+        return self.builder.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), lanes)
+
+    def accumulators(self, rows: int, columns: int, kind: ir.VectorType, zero: float) -> list[list[Any]]:
+        """Zeroed stack variables, which LLVM promotes to registers."""
+        allocate: Any = cgutils.alloca_once
+        variables = [[allocate(self.builder, kind) for _ in range(columns)] for _ in range(rows)]
+        for variable in (variable for row in variables for variable in row):
+            self.builder.store(ir.Constant(kind, [zero] * kind.count), variable)
+        return variables
+
+
+def _maximum_of_rows(width: int) -> Any:
+    @intrinsic
+    def maximum_of_rows(
+        _context: Any, table: Any, stride: Any, column: Any, codes: Any, start: Any, stop: Any, out: Any
+    ) -> Any:
+        signature = types.void(table, types.int64, types.int64, codes, types.int64, types.int64, out)
+
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            arrays = Arrays(context, builder, signature, values)
+            table, stride, column, codes, start, stop, out = arrays
+            bytes_ = vector(INT8, width)
+            best = arrays.accumulators(1, 1, bytes_, 0)[0][0]
+            with cgutils.for_range_slice(builder, start, stop, int64(1), INT64, inc=True) as (position, _):
+                row = builder.add(builder.mul(arrays.element(codes, position), stride), column)
+                value, so_far = arrays.load(table, row, bytes_), builder.load(best)
+                builder.store(builder.select(builder.icmp_unsigned(">", value, so_far), value, so_far), best)
+            arrays.store(builder.load(best), out, column)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return maximum_of_rows
+
+
+maximum_of_rows_16 = _maximum_of_rows(16)
+"""``out[column:column + 16] = max(table[c, column:column + 16] for c in codes[start:stop])``; uint8, 0 if empty."""
+maximum_of_rows_32 = _maximum_of_rows(32)
+"""The same for 32 columns."""
+
+
+@intrinsic
+def unpack_bytes(
+    _context: Any, packed: Any, start: Any, count: Any, shift: Any, mask: Any, out: Any, target: Any
+) -> Any:
+    """``out[target:target + count] = (packed[start:start + count] >> shift) & mask``; count is a multiple of 8."""
+    integer = types.int64
+    signature = types.void(packed, integer, integer, integer, integer, out, integer)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        arrays = Arrays(context, builder, signature, values)
+        packed, start, count, shift, mask, out, target = arrays
+
+        def copy(begin: Any, end: Any, lanes: int) -> None:
+            kind = vector(INT8, lanes)
+            shifts = arrays.splat(builder.trunc(shift, INT8), kind)
+            masks = arrays.splat(builder.trunc(mask, INT8), kind)
+            with cgutils.for_range_slice(builder, begin, end, int64(lanes), INT64, inc=True) as (position, _):
+                value = arrays.load(packed, builder.add(start, position), kind)
+                arrays.store(builder.and_(builder.lshr(value, shifts), masks), out, builder.add(target, position))
+
+        whole = builder.and_(count, int64(-16))
+        copy(int64(0), whole, 16)
+        copy(whole, count, 8)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def float_tile(
+    _context: Any,
+    vectors: Any,
+    row: Any,
+    dim: Any,
+    queries: Any,
+    start: Any,
+    stride: Any,
+    out: Any,
+    target: Any,
+    out_stride: Any,
+) -> Any:
+    """Inner products of four vectors and sixteen queries, float32.
+
+    For r in 0..3 and j in 0..15, with flat indices::
+
+        products = (vectors[(row + r) * dim + d] * queries[start + d * stride + j] for d in range(dim))
+        out[target + r * out_stride + j] = sum(products)
+    """
+    integer = types.int64
+    signature = types.void(vectors, integer, integer, queries, integer, integer, out, integer, integer)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        arrays = Arrays(context, builder, signature, values)
+        vectors, row, dim, queries, start, stride, out, target, out_stride = arrays
+        floats = vector(FLOAT, 8)
+        sums = arrays.accumulators(ROWS, 2, floats, 0.0)
+        starts = [builder.mul(builder.add(row, int64(r)), dim) for r in range(ROWS)]
+        with cgutils.for_range_slice(builder, int64(0), dim, int64(1), INT64, inc=True) as (d, _):
+            base = builder.add(start, builder.mul(d, stride))
+            query = [arrays.load(queries, builder.add(base, int64(8 * half)), floats) for half in range(2)]
+            for r in range(ROWS):
+                value = arrays.splat(arrays.load(vectors, builder.add(starts[r], d), FLOAT), floats)
+                for half in range(2):
+                    product = builder.fmul(value, query[half], flags=["contract"])
+                    builder.store(builder.fadd(product, builder.load(sums[r][half]), flags=["contract"]), sums[r][half])
+        for r in range(ROWS):
+            place = builder.add(target, builder.mul(int64(r), out_stride))
+            for half in range(2):
+                arrays.store(builder.load(sums[r][half]), out, builder.add(place, int64(8 * half)))
+        return context.get_dummy_value()
+
+    return signature, generate

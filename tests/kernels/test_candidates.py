@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colbert_prf.kernels.candidates import (
+    candidates,
+    candidates_definition,
+    invert,
+    probed_centroids,
+    probed_centroids_definition,
+)
+
+NUM_CENTROIDS = 20
+
+
+@pytest.mark.parametrize("probes", [1, 4, NUM_CENTROIDS, 10 * NUM_CENTROIDS])
+def test_probing_equals_its_definition(num_query_vectors, probes):
+    values = np.random.default_rng(0).integers(0, 256, (NUM_CENTROIDS, 64)).astype(np.uint8)
+    found = probed_centroids(values, num_query_vectors, probes)
+    assert np.array_equal(found, probed_centroids_definition(values, num_query_vectors, probes))
+
+
+def test_probing_by_hand():
+    values = np.array([[9, 1, 0], [7, 2, 255], [8, 2, 0]], np.uint8)
+    assert probed_centroids(values, 1, 1).tolist() == [0]
+    assert probed_centroids(values, 1, 2).tolist() == [0, 2]
+    assert probed_centroids(values, 2, 1).tolist() == [0, 1, 2]  # 1 and 2 tie for the second query vector
+
+
+@given(lengths=st.lists(st.integers(0, 9), min_size=1, max_size=30), seed=st.integers(0, 99))
+def test_lists_hold_each_document_of_a_centroid_once(lengths, seed):
+    random = np.random.default_rng(seed)
+    offsets = np.cumsum([0, *lengths])
+    codes = random.integers(0, NUM_CENTROIDS, offsets[-1]).astype(np.uint16)
+    lists = invert(codes, offsets, NUM_CENTROIDS)
+    for centroid in range(NUM_CENTROIDS):
+        expected = [d for d in range(len(lengths)) if centroid in codes[offsets[d] : offsets[d + 1]]]
+        assert lists.documents[lists.offsets[centroid] : lists.offsets[centroid + 1]].tolist() == expected
+    for chosen in (np.empty(0, np.int64), np.array([3]), np.array([0, 7, 19])):
+        expected = candidates_definition(lists, chosen, len(lengths))
+        assert np.array_equal(candidates(lists, chosen, len(lengths)), expected)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colbert_prf.kernels import residuals
+
+LARGEST_ERROR = {1: 0.45, 2: 0.16, 4: 0.02, 8: 0.001}
+"""Squared error of decoding over that of the centroids alone; a normal variable in 2^b levels has .36, .12, .012."""
+
+
+def test_packing_by_hand():
+    # One byte holds the dimensions 0 and 2, the other 1 and 3, each from the lowest bits up.
+    assert residuals.pack(np.array([[1, 2, 3, 4]], np.uint8), 4).tolist() == [[1 + 16 * 3, 2 + 16 * 4]]
+    assert residuals.pack(np.array([[1, 0, 3, 2]], np.uint8), 2).tolist() == [[1 + 4 * 0 + 16 * 3 + 64 * 2]]
+
+
+@given(bits=st.sampled_from([1, 2, 4, 8]), width=st.integers(1, 9), rows=st.integers(0, 5), seed=st.integers(0, 99))
+def test_unpacking_undoes_packing(bits, width, rows, seed):
+    codes = np.random.default_rng(seed).integers(0, 1 << bits, (rows, width * 8 // bits)).astype(np.uint8)
+    assert np.array_equal(residuals.unpack(residuals.pack(codes, bits), bits), codes)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+def test_encoding_equals_its_definition(collection, dim, bits):
+    vectors, centroids, codec, store, _ = collection(dim, bits)
+    packed, scales = np.empty_like(store.packed), np.empty_like(store.scales)
+    residuals.encode(vectors, centroids, store.codes, codec, packed, scales, 0, len(vectors))
+    fast, slow = (residuals.unpack(bytes_, bits).astype(int) for bytes_ in (packed, store.packed))
+    # Sums of float32 in another order move a value over a boundary now and then.
+    assert np.abs(fast - slow).max() <= 1
+    assert np.mean(fast != slow) < 1e-3
+    same = (fast == slow).all(axis=1)
+    assert np.abs(scales[same].astype(int) - store.scales[same]).max() <= 1
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+def test_decoding_equals_its_definition_and_is_close_to_the_vectors(collection, dim, bits):
+    vectors, centroids, codec, store, _ = collection(dim, bits)
+    decoded = residuals.decode(store.packed, store.scales, store.codes, centroids, codec)
+    definition = residuals.decode_definition(store.packed, store.scales, store.codes, centroids, codec)
+    assert decoded == pytest.approx(definition, abs=2e-6)
+    lost = np.square(decoded - vectors).sum() / np.square(vectors - centroids[store.codes]).sum()
+    assert lost < LARGEST_ERROR[bits]
+
+
+def test_decoded_vectors_keep_their_length(collection):
+    _, centroids, codec, store, _ = collection(128, 2)
+    decoded = residuals.decode(store.packed, store.scales, store.codes, centroids, codec)
+    assert np.linalg.norm(decoded, axis=1) == pytest.approx(1, abs=0.02)
+
+
+def test_other_bits_are_refused():
+    with pytest.raises(ValueError, match="bits must be one of"):
+        residuals.train(np.ones((4, 16), np.float32), 3)

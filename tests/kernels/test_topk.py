@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colbert_prf.kernels.topk import best, best_sorted
+
+SCORES = st.lists(st.sampled_from([-np.inf, -1.5, 0.0, 1.0, 2.0]), max_size=40)
+
+
+@given(values=SCORES, k=st.integers(0, 50))
+def test_equals_a_stable_sort(values, k):
+    scores = np.array(values, np.float32)
+    order = np.lexsort((np.arange(len(scores)), -scores))[:k]
+    assert best_sorted(scores, k).tolist() == order.tolist()
+    assert best(scores, k).tolist() == sorted(order.tolist())

@@ -1,62 +1,14 @@
-"""Candidate documents: those with a vector in one of the best centroids of a query vector.
-
-Inverted lists map a centroid to its documents (ascending, each once) in CSR form.
-"""
+"""Candidate documents: those with a vector in one of the best centroids of a query vector."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
+from colbert_prf.kernels.postings import decode_postings
 
-__all__ = [
-    "InvertedLists",
-    "candidates",
-    "candidates_definition",
-    "invert",
-    "probed_centroids",
-    "probed_centroids_definition",
-]
-
-
-class InvertedLists(NamedTuple):
-    """``documents[offsets[c]:offsets[c + 1]]`` are the documents of centroid c; uint32 and int64."""
-
-    offsets: NDArray[np.int64]
-    documents: NDArray[np.uint32]
-
-
-@compiled()
-def _invert(codes: Array, document_offsets: Array, offsets: Array, documents: Array, last: Array, fill: bool) -> None:
-    """Count (``fill`` false) or write (``fill`` true) the pairs; ``last[c]`` is the document last seen in c."""
-    last[:] = -1
-    for document in range(document_offsets.shape[0] - 1):
-        for t in range(document_offsets[document], document_offsets[document + 1]):
-            code = codes[t]
-            if last[code] != document:
-                last[code] = document
-                if fill:
-                    documents[offsets[code]] = document
-                offsets[code] += 1
-
-
-def invert(codes: NDArray[np.integer], document_offsets: NDArray[np.int64], num_centroids: int) -> InvertedLists:
-    """Inverted lists of the documents whose vectors have the centroids ``codes``.
-
-    >>> lists = invert(np.array([1, 1, 0, 1], np.uint16), np.array([0, 2, 4]), 2)
-    >>> lists.offsets.tolist(), lists.documents.tolist()
-    ([0, 1, 3], [1, 0, 1])
-    """
-    last = np.empty(num_centroids, np.int64)
-    counts = np.zeros(num_centroids, np.int64)
-    _invert(codes, document_offsets, counts, np.empty(0, np.uint32), last, False)
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    documents = np.empty(offsets[-1], np.uint32)
-    _invert(codes, document_offsets, offsets[:-1].copy(), documents, last, True)
-    return InvertedLists(offsets, documents)
+__all__ = ["candidates", "candidates_definition", "probed_centroids", "probed_centroids_definition"]
 
 
 def probed_centroids_definition(values: NDArray[np.uint8], num_queries: int, probes: int) -> NDArray[np.int64]:
@@ -99,34 +51,58 @@ def probed_centroids(values: NDArray[np.uint8], num_queries: int, probes: int) -
     ----------
     values : uint8 of shape (num_centroids, width)
         Byte table of the query.
+    num_queries : int
+        Columns that are query vectors; the rest is padding.
+    probes : int
+        Centroids per query vector.
     """
     return _probed(values, num_queries, min(probes, len(values)))
 
 
-def candidates_definition(lists: InvertedLists, centroids: NDArray[np.int64], num_documents: int) -> NDArray[np.int64]:
+def candidates_definition(
+    lists: NDArray[np.uint8], list_offsets: NDArray[np.int64], centroids: NDArray[np.int64], num_documents: int
+) -> NDArray[np.bool_]:
     """The definition of :func:`candidates` in NumPy."""
-    parts = [lists.documents[lists.offsets[c] : lists.offsets[c + 1]] for c in centroids]
-    return np.unique(np.concatenate(parts)).astype(np.int64) if parts else np.empty(0, np.int64)
+    seen = np.zeros(num_documents, np.bool_)
+    for centroid in centroids:
+        block = lists[list_offsets[centroid] : list_offsets[centroid + 1]]
+        seen[decode_postings(block, np.array([0, len(block)]))[0]] = True
+    return seen
 
 
 @compiled()
-def _candidates(offsets: Array, documents: Array, centroids: Array, num_documents: int) -> Array:
-    seen = np.zeros(num_documents, np.uint8)
+def _mark(lists: Array, list_offsets: Array, centroids: Array, seen: Array) -> None:
     for centroid in centroids:
-        for position in range(offsets[centroid], offsets[centroid + 1]):
-            seen[documents[position]] = 1
-    total = 0
-    for document in range(num_documents):
-        total += seen[document]
-    out = np.empty(total, np.int64)
-    total = 0
-    for document in range(num_documents):
-        if seen[document]:
-            out[total] = document
-            total += 1
-    return out
+        document, number, shift = -1, 0, 0
+        for position in range(list_offsets[centroid], list_offsets[centroid + 1]):
+            byte = np.int64(lists[position])
+            number |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                document += number + 1
+                seen[document] = True
+                number, shift = 0, 0
 
 
-def candidates(lists: InvertedLists, centroids: NDArray[np.int64], num_documents: int) -> NDArray[np.int64]:
-    """Documents in the lists of any of the ``centroids``, ascending, each once."""
-    return _candidates(lists.offsets, lists.documents, centroids, num_documents)
+def candidates(
+    lists: NDArray[np.uint8], list_offsets: NDArray[np.int64], centroids: NDArray[np.int64], num_documents: int
+) -> NDArray[np.bool_]:
+    """Whether each document is in the list of any of some centroids, of shape (num_documents,).
+
+    Parameters
+    ----------
+    lists, list_offsets
+        Inverted lists as :func:`~colbert_prf.kernels.postings.encode_postings` writes them.
+    centroids : int64 of shape (num_chosen,)
+    num_documents : int
+
+    Examples
+    --------
+    >>> from colbert_prf.kernels.postings import encode_postings
+    >>> lists, list_offsets = encode_postings(np.array([1, 1, 0, 1]), np.array([0, 2, 3, 4]), 2)
+    >>> candidates(lists, list_offsets, np.array([1]), 3).tolist()
+    [True, False, True]
+    """
+    seen = np.zeros(num_documents, np.bool_)
+    _mark(lists, list_offsets, centroids, seen)
+    return seen

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from colbert_prf.kernels.candidates import (
     candidates,
     candidates_definition,
-    invert,
     probed_centroids,
     probed_centroids_definition,
 )
+from colbert_prf.kernels.postings import encode_postings
 
 NUM_CENTROIDS = 20
 
@@ -30,15 +30,22 @@ def test_probing_by_hand():
     assert probed_centroids(values, 2, 1).tolist() == [0, 1, 2]  # 1 and 2 tie for the second query vector
 
 
-@given(lengths=st.lists(st.integers(0, 9), min_size=1, max_size=30), seed=st.integers(0, 99))
-def test_lists_hold_each_document_of_a_centroid_once(lengths, seed):
+@given(lengths=st.lists(st.integers(0, 9), min_size=1, max_size=400), seed=st.integers(0, 99))
+def test_candidates_are_the_documents_of_the_centroids(lengths, seed):
     random = np.random.default_rng(seed)
     offsets = np.cumsum([0, *lengths])
     codes = random.integers(0, NUM_CENTROIDS, offsets[-1]).astype(np.uint16)
-    lists = invert(codes, offsets, NUM_CENTROIDS)
-    for centroid in range(NUM_CENTROIDS):
-        expected = [d for d in range(len(lengths)) if centroid in codes[offsets[d] : offsets[d + 1]]]
-        assert lists.documents[lists.offsets[centroid] : lists.offsets[centroid + 1]].tolist() == expected
+    lists, list_offsets = encode_postings(codes, offsets, NUM_CENTROIDS)
     for chosen in (np.empty(0, np.int64), np.array([3]), np.array([0, 7, 19])):
-        expected = candidates_definition(lists, chosen, len(lengths))
-        assert np.array_equal(candidates(lists, chosen, len(lengths)), expected)
+        found = candidates(lists, list_offsets, chosen, len(lengths))
+        by_hand = [bool(set(codes[offsets[d] : offsets[d + 1]]) & set(chosen)) for d in range(len(lengths))]
+        assert found.tolist() == by_hand
+        assert candidates_definition(lists, list_offsets, chosen, len(lengths)).tolist() == by_hand
+
+
+def test_documents_far_apart_take_several_bytes():
+    codes, lengths = np.zeros(3, np.uint16), np.zeros(70_000, int)
+    lengths[[5, 300, 69_999]] = 1
+    lists, list_offsets = encode_postings(codes, np.concatenate([[0], np.cumsum(lengths)]), 1)
+    assert len(lists) == 1 + 2 + 3
+    assert np.flatnonzero(candidates(lists, list_offsets, np.array([0]), 70_000)).tolist() == [5, 300, 69_999]

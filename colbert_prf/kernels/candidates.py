@@ -73,7 +73,7 @@ def candidates_definition(
 @compiled()
 def _mark(lists: Array, list_offsets: Array, centroids: Array, seen: Array) -> None:
     for centroid in centroids:
-        document, number, shift = -1, 0, 0
+        document, number, shift = np.int64(-1), np.int64(0), np.int64(0)
         for position in range(list_offsets[centroid], list_offsets[centroid + 1]):
             byte = np.int64(lists[position])
             number |= (byte & 127) << shift
@@ -81,7 +81,7 @@ def _mark(lists: Array, list_offsets: Array, centroids: Array, seen: Array) -> N
             if byte < 128:
                 document += number + 1
                 seen[document] = True
-                number, shift = 0, 0
+                number, shift = np.int64(0), np.int64(0)
 
 
 def candidates(

@@ -4,14 +4,19 @@ from colbert_prf.encoder import Encoder, ModelSettings
 from colbert_prf.errors import (
     ColbertPrfError,
     DatasetError,
+    IndexFormatError,
+    IndexLockedError,
+    IndexMismatchError,
     InputError,
     MissingExtraError,
     ModelError,
+    OutgrownCodecWarning,
+    StorageError,
     TextError,
 )
-from colbert_prf.index import MemoryIndex
+from colbert_prf.index import Index, IndexInfo, MemoryIndex, Verification
 from colbert_prf.search import Searcher
-from colbert_prf.types import EncodedDocument, EncodedQuery, Hit, Ranking
+from colbert_prf.types import EncodedDocument, EncodedQuery, Explanation, Hit, Match, Ranking
 from colbert_prf.version import __version__
 
 __all__ = [
@@ -20,14 +25,24 @@ __all__ = [
     "EncodedDocument",
     "EncodedQuery",
     "Encoder",
+    "Explanation",
     "Hit",
+    "Index",
+    "IndexFormatError",
+    "IndexInfo",
+    "IndexLockedError",
+    "IndexMismatchError",
     "InputError",
+    "Match",
     "MemoryIndex",
     "MissingExtraError",
     "ModelError",
     "ModelSettings",
+    "OutgrownCodecWarning",
     "Ranking",
     "Searcher",
+    "StorageError",
     "TextError",
+    "Verification",
     "__version__",
 ]

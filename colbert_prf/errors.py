@@ -7,19 +7,33 @@
     │   ├── DatasetError      a corpus, topics, qrels or run file is malformed
     │   └── TextError         a text cannot be encoded
     ├── ModelError            a model folder or checkpoint cannot be used
+    ├── StorageError          an index folder cannot be used
+    │   ├── IndexFormatError  a file is missing, damaged, foreign or of another format version
+    │   ├── IndexLockedError  another writer is at work
+    │   └── IndexMismatchError  the index was made with another model, or from other documents
     └── MissingExtraError     an optional dependency is not installed
+
+    UserWarning
+    └── OutgrownCodecWarning  an index has grown far past what its codec was trained for
 
 A message says what was wrong, what was found and what to do. The command line prints it as one line and exits with 1.
 """
 
 from __future__ import annotations
 
+import os
+
 __all__ = [
     "ColbertPrfError",
     "DatasetError",
+    "IndexFormatError",
+    "IndexLockedError",
+    "IndexMismatchError",
     "InputError",
     "MissingExtraError",
     "ModelError",
+    "OutgrownCodecWarning",
+    "StorageError",
     "TextError",
 ]
 
@@ -63,6 +77,43 @@ class TextError(InputError):
 
 class ModelError(ColbertPrfError):
     """A model folder or checkpoint is missing, damaged or of a kind that cannot be used."""
+
+
+class StorageError(ColbertPrfError):
+    """An index folder cannot be used.
+
+    Parameters
+    ----------
+    message
+        What was wrong, what was found and what to do.
+    path
+        The file or folder concerned.
+
+    Examples
+    --------
+    >>> print(IndexFormatError("expected 80 bytes, found 12", path="my.index/manifest.json"))
+    my.index/manifest.json: expected 80 bytes, found 12
+    """
+
+    def __init__(self, message: str, *, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        super().__init__(f"{self.path}: {message}")
+
+
+class IndexFormatError(StorageError):
+    """A file of an index is missing, truncated, damaged, foreign, or of another format version."""
+
+
+class IndexLockedError(StorageError):
+    """Another process is changing the index."""
+
+
+class IndexMismatchError(StorageError):
+    """The index was made with another model, or a build is resumed with other documents or settings."""
+
+
+class OutgrownCodecWarning(UserWarning):
+    """An index has grown far past what its codec was trained for."""
 
 
 class MissingExtraError(ColbertPrfError, ImportError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -11,7 +11,17 @@ import numpy.typing as npt
 
 from colbert_prf.errors import InputError
 
-__all__ = ["EncodedDocument", "EncodedQuery", "Hit", "Ranking", "TokenIds", "Vectors", "Weights"]
+__all__ = [
+    "EncodedDocument",
+    "EncodedQuery",
+    "Explanation",
+    "Hit",
+    "Match",
+    "Ranking",
+    "TokenIds",
+    "Vectors",
+    "Weights",
+]
 
 TokenIds = npt.NDArray[np.int32]
 Vectors = npt.NDArray[np.float32]
@@ -135,11 +145,72 @@ class EncodedQuery:
 
 @dataclass(frozen=True)
 class Hit:
-    """One retrieved document: its id, its score, and its text where the index keeps texts."""
+    """One retrieved document: its id, its score, and its text where the index keeps texts.
+
+    The text is read when it is asked for: a run of a thousand hits rarely needs any.
+
+    Examples
+    --------
+    >>> Hit("d1", 0.9, lambda: "Goldfish grow.").text
+    'Goldfish grow.'
+    """
 
     doc_id: str
     score: float
-    text: str | None = None
+    read_text: Callable[[], str | None] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def text(self) -> str | None:
+        """The text, or None where the index keeps no texts."""
+        return self.read_text() if self.read_text is not None else None
+
+
+@dataclass(frozen=True)
+class Match:
+    """What one query vector found in a document: the token it is most similar to.
+
+    Parameters
+    ----------
+    query_token_id
+        The token of the query vector.
+    token_id, position
+        The matched token of the document, and where among its vectors it stands.
+    similarity
+        Of the two vectors.
+    weight
+        Of the query vector.
+    """
+
+    query_token_id: int
+    token_id: int
+    position: int
+    similarity: float
+    weight: float
+
+    @property
+    def contribution(self) -> float:
+        """What this match gives to the score."""
+        return self.weight * self.similarity
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a document has its score: one match per query vector, in the order of the query.
+
+    Examples
+    --------
+    >>> explanation = Explanation("d1", (Match(7, 9, 0, 0.8, 1.0), Match(8, 4, 3, 0.5, 0.2)))
+    >>> round(explanation.score, 6)
+    0.9
+    """
+
+    doc_id: str
+    matches: tuple[Match, ...]
+
+    @property
+    def score(self) -> float:
+        """The sum of the contributions."""
+        return sum(match.contribution for match in self.matches)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,21 @@ import pytest
 import colbert_prf
 
 PACKAGE = Path(colbert_prf.__file__).parent
-ROOMS = ["version", "errors", "types", "progress", "kernels", "encoder", "index", "search", "datasets", "demo", "cli"]
+ROOMS = [
+    "version",
+    "errors",
+    "types",
+    "progress",
+    "kernels",
+    "encoder",
+    "index",
+    "engine",
+    "explain",
+    "search",
+    "datasets",
+    "demo",
+    "cli",
+]
 """Lowest first."""
 
 ARRAYS_AND_THREADS = {"__future__", "collections", "concurrent", "llvmlite", "numba", "numpy", "typing"}

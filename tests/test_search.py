@@ -65,7 +65,7 @@ def test_a_text_is_encoded_by_the_model_of_the_index(encoder):
     )
     ranking = Searcher(index).search("how large do fish become", k=2)
     assert ranking.doc_ids == ["fish", "bank"]
-    assert list(ranking.timings) == ["encode", "score"]
+    assert list(ranking.timings) == ["encode", "score", "hits"]
 
 
 def test_bad_input_is_refused(searcher):

@@ -10,6 +10,7 @@ import click
 
 from colbert_prf.cli.demo import demo
 from colbert_prf.cli.export import export
+from colbert_prf.cli.index import add, delete, index, merge, verify
 from colbert_prf.cli.info import info
 from colbert_prf.cli.search import search
 from colbert_prf.errors import ColbertPrfError
@@ -29,14 +30,13 @@ def cli() -> None:
     Try it:
       colbert-prf demo
       colbert-prf demo "sort a dictionary by value"
-      colbert-prf search passages.tsv "do goldfish grow"
+      colbert-prf index passages.tsv my.index
+      colbert-prf search my.index "do goldfish grow"
     """
 
 
-cli.add_command(demo)
-cli.add_command(search)
-cli.add_command(info)
-cli.add_command(export)
+for command in (demo, index, search, add, delete, merge, verify, info, export):
+    cli.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -37,7 +37,7 @@ def demo(questions: tuple[str, ...], k: int, cache: Path | None, as_json: bool) 
     searcher = Searcher(demo_index(encoder, cache=cache))
     asked = questions or QUESTIONS
     if as_json:
-        print_json([ranking_as_dict(searcher.search(text, k), text=text, encoder=encoder) for text in asked])
+        print_json([ranking_as_dict(searcher.search(text, k), text=text, tokens=encoder.tokens) for text in asked])
         return
     output = console()
     output.print(

@@ -3,32 +3,49 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import click
 
 from colbert_prf.cli.output import console, json_option, print_json
 from colbert_prf.encoder import Encoder
+from colbert_prf.index.layout import IndexLayout
 
 __all__ = ["info"]
 
 
 @click.command()
-@click.argument("model", required=False)
+@click.argument("source", required=False)
 @json_option
-def info(model: str | None, as_json: bool) -> None:
-    """Show the settings and the fingerprint of MODEL; of the embedded model if none is named.
+def info(source: str | None, as_json: bool) -> None:
+    """Show what SOURCE is, an index folder or a model; the embedded model if none is named.
 
     \b
     Examples:
       colbert-prf info
+      colbert-prf info my.index
       colbert-prf info my-model --json
     """
-    encoder = Encoder.load(model)
-    facts = {**asdict(encoder.settings), "vocabulary_size": encoder.vocabulary_size, "fingerprint": encoder.fingerprint}
+    is_index = source is not None and IndexLayout(Path(source)).manifest.is_file()
+    facts = _index_facts(source) if source and is_index else _model_facts(source)
     if as_json:
         print_json(facts)
         return
     output = console()
     for name, value in facts.items():
-        shown = " ".join(value) if isinstance(value, tuple) else value
+        shown = " ".join(map(str, value)) if isinstance(value, list | tuple) else value
         output.print(f"{name:<24}{shown!s}", markup=False)
+
+
+def _model_facts(model: str | None) -> dict[str, Any]:
+    encoder = Encoder.load(model)
+    sizes = {"vocabulary_size": encoder.vocabulary_size, "fingerprint": encoder.fingerprint}
+    return {**asdict(encoder.settings), **sizes}
+
+
+def _index_facts(path: str) -> dict[str, Any]:
+    from colbert_prf.index import Index
+
+    facts = Index.open(path).info()
+    return asdict(facts)

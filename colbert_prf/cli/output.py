@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
+from rich.table import Table
 
-from colbert_prf.encoder import Encoder
-from colbert_prf.types import Ranking
+from colbert_prf.types import Explanation, Ranking
 
-__all__ = ["console", "json_option", "model_option", "print_json", "print_ranking", "ranking_as_dict"]
+__all__ = [
+    "console",
+    "corpus_options",
+    "json_option",
+    "model_option",
+    "print_explanation",
+    "print_json",
+    "print_ranking",
+    "ranking_as_dict",
+]
+
+Spelling = Callable[[Iterable[int]], list[str]]
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 model_option = click.option(
@@ -21,6 +34,17 @@ model_option = click.option(
     metavar="MODEL",
     help="A folder made by `colbert-prf export`, or with [hub] any ColBERT checkpoint. Default: the embedded model.",
 )
+
+
+def corpus_options(command: Command) -> Command:
+    """The options of every command that reads a corpus."""
+    formats, policies = click.Choice(["tsv", "jsonl", "trec", "parquet"]), click.Choice(["error", "keep", "skip"])
+    command = click.option(
+        "--empty", type=policies, default="error", show_default=True, help="What to do with a passage without text."
+    )(command)
+    return click.option(
+        "--format", "corpus_format", type=formats, help="Of the corpus, where its name and first line do not tell."
+    )(command)
 
 
 def console() -> Console:
@@ -34,17 +58,44 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def ranking_as_dict(ranking: Ranking, *, text: str, encoder: Encoder) -> dict[str, Any]:
+def ranking_as_dict(
+    ranking: Ranking, *, text: str, tokens: Spelling, explanations: list[Explanation] | None = None
+) -> dict[str, Any]:
     """Spell a ranking for JSON."""
+    hits: list[dict[str, Any]] = [
+        {"rank": rank, "doc_id": hit.doc_id, "score": hit.score, "text": hit.text}
+        for rank, hit in enumerate(ranking, start=1)
+    ]
+    for hit, explanation in zip(hits, explanations or [], strict=False):
+        hit["matches"] = [
+            {
+                "query_token": tokens([match.query_token_id])[0],
+                "token": tokens([match.token_id])[0],
+                "position": match.position,
+                "similarity": match.similarity,
+                "weight": match.weight,
+                "contribution": match.contribution,
+            }
+            for match in explanation.matches
+        ]
     return {
         "query": text,
-        "tokens": encoder.tokens(ranking.query.token_ids),
-        "hits": [
-            {"rank": rank, "doc_id": hit.doc_id, "score": hit.score, "text": hit.text}
-            for rank, hit in enumerate(ranking, start=1)
-        ],
+        "tokens": tokens(ranking.query.token_ids.tolist()),
+        "hits": hits,
         "milliseconds": {stage: 1000 * seconds for stage, seconds in ranking.timings.items()},
     }
+
+
+def print_explanation(output: Console, explanation: Explanation, tokens: Spelling) -> None:
+    """Print what each query token matched in one passage, and what it gave."""
+    table = Table("query token", "matched", "similarity", "weight", "contribution", box=None, title_justify="left")
+    table.title = f"[cyan]{escape(explanation.doc_id)}[/cyan]"
+    for match in explanation.matches:
+        query_token, token = tokens([match.query_token_id, match.token_id])
+        row = (f"{match.similarity:.3f}", f"{match.weight:.2f}", f"{match.contribution:.3f}")
+        table.add_row(escape(query_token), escape(token), *row)
+    table.add_row("", "", "", "[bold]score[/bold]", f"[bold]{explanation.score:.3f}[/bold]")
+    output.print(table)
 
 
 def print_ranking(output: Console, ranking: Ranking, *, text: str) -> None:

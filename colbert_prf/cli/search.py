@@ -2,65 +2,81 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from colbert_prf.cli.output import console, json_option, model_option, print_json, print_ranking, ranking_as_dict
+from colbert_prf.cli.output import (
+    console,
+    corpus_options,
+    json_option,
+    model_option,
+    print_explanation,
+    print_json,
+    print_ranking,
+    ranking_as_dict,
+)
 from colbert_prf.datasets import CorpusFormat, EmptyPolicy
 from colbert_prf.encoder import Encoder
+from colbert_prf.index import Index, MemoryIndex
 
 __all__ = ["search"]
 
 
 @click.command()
-@click.argument("corpus")
+@click.argument("source")
 @click.argument("queries", nargs=-1, required=True)
 @click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="Passages per query.")
-@click.option(
-    "--format",
-    "corpus_format",
-    type=click.Choice(["tsv", "jsonl", "trec", "parquet"]),
-    help="The format of CORPUS, where its name and first line do not tell.",
-)
-@click.option(
-    "--empty",
-    type=click.Choice(["error", "keep", "skip"]),
-    default="error",
-    show_default=True,
-    help="What to do with a passage without text.",
-)
+@click.option("--explain", is_flag=True, help="Show which token of a passage each query token matched.")
+@corpus_options
 @model_option
 @json_option
 def search(
-    corpus: str,
+    source: str,
     queries: tuple[str, ...],
     k: int,
+    explain: bool,
     corpus_format: CorpusFormat | None,
     empty: EmptyPolicy,
     model: str | None,
     as_json: bool,
 ) -> None:
-    """Search CORPUS, a file of passages, for each of QUERIES.
+    """Search SOURCE, an index folder or a file of passages, for each of QUERIES.
 
-    CORPUS is TSV (id, tab, text), JSONL (_id, title, text), TREC SGML or Parquet, plain or compressed with gzip or
-    zstd; `-` is standard input, `irds:NAME` a dataset of ir_datasets. It is encoded anew on each call and scored
-    exactly, which suits up to a few thousand passages.
+    An index is made with `colbert-prf index`. A file may be anything that command reads; it is encoded anew on each
+    call and scored exactly, which suits up to a few thousand passages.
 
     \b
     Examples:
-      colbert-prf search passages.tsv "do goldfish grow"
-      zcat corpus.jsonl.gz | colbert-prf search - "do goldfish grow" -k 3 --json
+      colbert-prf search my.index "do goldfish grow"
+      colbert-prf search my.index "do goldfish grow" -k 3 --explain
+      zcat corpus.jsonl.gz | colbert-prf search - "do goldfish grow" --json
     """
-    from colbert_prf.datasets import read_corpus
-    from colbert_prf.index import MemoryIndex
     from colbert_prf.search import Searcher
 
-    encoder = Encoder.load(model)
-    passages = read_corpus(corpus, format=corpus_format, empty=empty)
-    searcher = Searcher(MemoryIndex.create(passages, encoder=encoder))
-    rankings = [(text, searcher.search(text, k)) for text in queries]
-    if as_json:
-        print_json([ranking_as_dict(ranking, text=text, encoder=encoder) for text, ranking in rankings])
-        return
+    searcher = Searcher(_open(source, corpus_format, empty, model))
     output = console()
-    for text, ranking in rankings:
+    shown = []
+    for text in queries:
+        ranking = searcher.search(text, k)
+        tokens = searcher.encoder.tokens
+        if as_json:
+            explanations = [searcher.explain(ranking.query, hit.doc_id) for hit in ranking] if explain else None
+            shown.append(ranking_as_dict(ranking, text=text, tokens=tokens, explanations=explanations))
+            continue
         print_ranking(output, ranking, text=text)
+        if explain:
+            for hit in ranking:
+                print_explanation(output, searcher.explain(ranking.query, hit.doc_id), tokens)
+    if as_json:
+        print_json(shown)
+
+
+def _open(
+    source: str, corpus_format: CorpusFormat | None, empty: EmptyPolicy, model: str | None
+) -> Index | MemoryIndex:
+    from colbert_prf.datasets import read_corpus
+
+    if Path(source).is_dir():
+        return Index.open(source, encoder=Encoder.load(model) if model else None)
+    return MemoryIndex.create(read_corpus(source, format=corpus_format, empty=empty), encoder=Encoder.load(model))

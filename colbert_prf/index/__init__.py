@@ -1,5 +1,9 @@
-"""Where encoded documents are kept."""
+"""Where encoded documents are kept: in a folder, or in memory."""
 
+from colbert_prf.index.codec import Codec
+from colbert_prf.index.index import Index
+from colbert_prf.index.info import IndexInfo
 from colbert_prf.index.memory import MemoryIndex
+from colbert_prf.index.verification import Verification
 
-__all__ = ["MemoryIndex"]
+__all__ = ["Codec", "Index", "IndexInfo", "MemoryIndex", "Verification"]

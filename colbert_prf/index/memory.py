@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import tee
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -97,6 +98,35 @@ class MemoryIndex:
     def dim(self) -> int:
         """Components of a vector."""
         return int(self.vectors.shape[1])
+
+    @property
+    def num_positions(self) -> int:
+        """As many as there are documents."""
+        return len(self.doc_ids)
+
+    def positions(self, doc_ids: Iterable[str]) -> npt.NDArray[np.int64]:
+        """The positions of documents; an unknown id is an :class:`InputError` that names it."""
+        known = {doc_id: position for position, doc_id in enumerate(self.doc_ids)}
+        wanted = list(doc_ids)
+        if unknown := [doc_id for doc_id in wanted if doc_id not in known]:
+            raise InputError(f"the index has no document {unknown[0]!r}")
+        return np.array([known[doc_id] for doc_id in wanted], dtype=np.int64)
+
+    def doc_id(self, position: int) -> str:
+        """The id of a document."""
+        return self.doc_ids[position]
+
+    def doc_ids_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
+        """The ids of some documents."""
+        return [self.doc_ids[position] for position in positions.tolist()]
+
+    def text(self, position: int) -> str | None:
+        """The text of a document, where texts are kept."""
+        return self.texts[position] if self.texts else None
+
+    def metadata(self, position: int) -> dict[str, Any]:
+        """An index in memory keeps no metadata."""
+        return {}
 
     def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:
         """Score every document, of shape (num_documents,); one without vectors scores minus infinity."""

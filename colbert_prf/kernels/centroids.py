@@ -165,6 +165,8 @@ def assign_in_cells(
 
     def of_cells(start: int, stop: int) -> None:
         for cell in range(start, stop):
+            if bounds[cell] == bounds[cell + 1]:
+                continue
             names = cells.lists[cell]
             blocks, half_norms = _blocks(centroids[names])
             _nearest(vectors, order, bounds[cell], bounds[cell + 1], blocks, half_norms, names, out)

@@ -24,10 +24,16 @@ from colbert_prf.kernels.code_tile import code_tile
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.parallel import run
-from colbert_prf.kernels.residuals import ResidualCodec, decode_rows, unpack_rows
+from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec, decode_rows, unpack, unpack_rows
 from colbert_prf.kernels.simd import BLOCK, COLUMNS, ROWS, float_tile
 
-__all__ = ["PackedVectors", "maxsim_definition", "maxsim_of_packed", "maxsim_of_vectors"]
+__all__ = [
+    "PackedVectors",
+    "maxsim_definition",
+    "maxsim_of_packed",
+    "maxsim_of_vectors",
+    "similarities_definition",
+]
 
 _LOWEST = np.float32(-3e38)
 
@@ -59,6 +65,35 @@ def maxsim_definition(
         if len(rows):
             out[position] = np.sum(weights * (rows @ queries.T).max(axis=0))
     return out
+
+
+def similarities_definition(
+    queries: NDArray[np.float32],
+    table: NDArray[np.float32],
+    codec: ResidualCodec,
+    store: PackedVectors,
+    document: int,
+) -> NDArray[np.float32]:
+    """The similarities :func:`maxsim_of_packed` takes the maxima of, for one document and 1, 2 or 4 bits.
+
+    Parameters
+    ----------
+    queries, table, codec, store
+        As in :func:`maxsim_of_packed`.
+    document : int
+
+    Returns
+    -------
+    float32 of shape (num_vectors of the document, num_queries)
+    """
+    rows = slice(store.offsets[document], store.offsets[document + 1])
+    byte_queries, factors, constants = _byte_queries(queries, codec)
+    count, dim = queries.shape
+    rounded = byte_queries.transpose(1, 0, 2).reshape(-1, dim)[:count].astype(np.float32)
+    products = unpack(store.packed[rows], codec.bits).astype(np.float32) @ rounded.T
+    residuals = store.scales[rows, :1] * (factors[:count] * products + constants[:count])
+    gains = GAIN_LOW + GAIN_STEP * store.scales[rows, 1:]
+    return np.asarray(gains * (table[store.codes[rows], :count] + residuals), dtype=np.float32)
 
 
 @compiled()

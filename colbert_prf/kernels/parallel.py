@@ -9,8 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
+from typing import TypedDict
 
-__all__ = ["run"]
+__all__ = ["Workers", "run"]
+
+
+class Workers(TypedDict):
+    """What every kernel that works on ranges takes; it does not change the result."""
+
+    threads: int
+    executor: Executor | None
 
 
 def run(

@@ -38,6 +38,10 @@ __all__ = [
 LEVEL_DISTANCE = {1: 1.596, 2: 0.9957, 4: 0.3352, 8: 0.0308}
 """Best distance of 2^bits equidistant levels for a standard normal variable (Max, 1960; 8 bits: extrapolated)."""
 GAIN_LOW, GAIN_STEP = np.float32(0.875), np.float32(1 / 512)
+FARTHEST = 1.5
+"""Length of the longest residual of a unit vector that must be kept."""
+SMALLEST_SPREAD = 0.1
+"""Of a dimension, as a part of the mean: where a sample does not vary, later vectors may."""
 _TINY = np.float32(1e-12)
 
 
@@ -55,13 +59,18 @@ class ResidualCodec(NamedTuple):
 
 
 def train(residuals: NDArray[np.float32], bits: int) -> ResidualCodec:
-    """Fit the codec to a sample of residuals of shape (num_vectors, dim); scale bytes reach the 99.9 % quantile."""
+    """Fit the codec to a sample of residuals of shape (num_vectors, dim).
+
+    Scale bytes reach the 99.9 % quantile of the sample and the residual of a unit vector far from every centroid, for
+    later vectors need not be like the sample.
+    """
     if bits not in LEVEL_DISTANCE:
         raise ValueError(f"bits must be one of {sorted(LEVEL_DISTANCE)}, found {bits}")
-    spread = np.maximum(np.sqrt(np.mean(np.square(residuals), axis=0)), _TINY).astype(np.float32)
+    spread = np.sqrt(np.mean(np.square(residuals), axis=0))
+    spread = np.maximum(spread, max(float(spread.mean()) * SMALLEST_SPREAD, 1e-3)).astype(np.float32)
     lengths = np.sqrt(np.mean(np.square(residuals / spread), axis=1))
-    unit = np.float32(max(float(np.quantile(lengths, 0.999)) * 1.05, 1e-6) / 255)
-    return ResidualCodec(bits, spread, unit)
+    longest = max(1.05 * float(np.quantile(lengths, 0.999)), FARTHEST / float(np.linalg.norm(spread)))
+    return ResidualCodec(bits, spread, np.float32(longest / 255))
 
 
 def pack(codes: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:

@@ -81,7 +81,7 @@ def test_search_reads_standard_input_and_prints_json(corpus):
     assert first["tokens"] == ["[CLS]", "do", "fish", "grow", "[SEP]"]
     assert [hit["doc_id"] for hit in first["hits"] + second["hits"]] == ["fish", "bank"]
     assert first["hits"][0]["rank"] == 1
-    assert first["milliseconds"].keys() == {"encode", "score"}
+    assert first["milliseconds"].keys() == {"encode", "score", "hits"}
 
 
 def test_search_refuses_keeps_or_skips_empty_passages(tmp_path):
@@ -108,6 +108,34 @@ def test_demo_answers_questions(tmp_path, monkeypatch):
     assert answer["hits"][0]["doc_id"] == "str.split"
     shown = CliRunner().invoke(cli, ["demo", "--cache", str(tmp_path)])
     assert shown.stdout.count("str.split: Split a string.") == 4
+
+
+def test_the_life_of_an_index(corpus, tmp_path):
+    path, more = str(tmp_path / "my.index"), tmp_path / "more.jsonl"
+    made = json.loads(run("index", str(corpus), path, "--bits", "4", "--json").stdout)
+    assert (made["num_documents"], made["bits"], made["generation"]) == (2, 4, 1)
+    more.write_text('{"_id": "war", "text": "The tank fired at the troops.", "year": 1917}\n')
+    assert "3 passages" in run("add", path, str(more)).stdout
+    assert "2 passages" in run("delete", path, "bank").stdout
+    found = json.loads(run("search", path, "soldiers", "-k", "9", "--json", "--explain").stdout)[0]
+    assert [hit["doc_id"] for hit in found["hits"]] == ["war", "fish"]
+    assert found["hits"][0]["text"] == "The tank fired at the troops."
+    matches = found["hits"][0]["matches"]
+    assert [match["query_token"] for match in matches] == ["[CLS]", "soldiers", "[SEP]"]
+    assert sum(match["contribution"] for match in matches) == pytest.approx(found["hits"][0]["score"], abs=1e-3)
+    assert "troops" in run("search", path, "soldiers", "-k", "1", "--explain").stdout.split("query token")[1]
+    assert json.loads(run("merge", path, "--json").stdout)["num_segments"] == 1
+    assert "all as they were written" in run("verify", path).stdout
+    assert json.loads(run("info", path, "--json").stdout)["num_documents"] == 2
+
+
+def test_an_index_is_never_overwritten(corpus, tmp_path):
+    path = str(tmp_path / "my.index")
+    run("index", str(corpus), path)
+    again = run("index", str(corpus), path)
+    assert again.returncode == 1
+    assert again.stderr.startswith("Error: ")
+    assert "2 passages" in run("merge", path).stdout
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,128 @@
+"""Some documents on their way to or from the disk, side by side in arrays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.errors import InputError
+from colbert_prf.index.arrays import Array
+from colbert_prf.index.manifest import Settings
+from colbert_prf.types import EncodedDocument
+
+__all__ = ["BATCH_VECTORS", "Batch", "Record", "batches_of"]
+
+BATCH_VECTORS = 1 << 15
+"""Vectors that go through the codec together: 16 MB as float32 at dim 128."""
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One encoded document with what is kept beside it."""
+
+    doc_id: str
+    encoded: EncodedDocument
+    text: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Documents side by side.
+
+    Parameters
+    ----------
+    doc_ids
+        One for each document.
+    lengths
+        Vectors of each document, int64.
+    token_ids
+        The token of each vector, documents one after the other.
+    columns
+        For each vector a row: ``vectors`` as float16, or what the codec made of them.
+    texts
+        UTF-8, one for each document, or None where texts are not kept.
+    metadata
+        JSON in UTF-8, one for each document, empty where there is none.
+    """
+
+    doc_ids: list[str]
+    lengths: npt.NDArray[np.int64]
+    token_ids: Array
+    columns: Mapping[str, Array]
+    texts: list[bytes] | None
+    metadata: list[bytes]
+
+    def __len__(self) -> int:
+        return len(self.doc_ids)
+
+    @property
+    def num_vectors(self) -> int:
+        """Vectors of all documents together."""
+        return len(self.token_ids)
+
+
+def batches_of(records: Iterable[Record], settings: Settings) -> Iterator[Batch]:
+    """Check records and put them side by side, vectors rounded to float16, some 32,768 vectors at a time.
+
+    Raises
+    ------
+    InputError
+        Naming the document, if it does not fit the index.
+    """
+    waiting: list[Record] = []
+    num_vectors = 0
+    for record in records:
+        check_record(record, settings)
+        waiting.append(record)
+        num_vectors += len(record.encoded)
+        if num_vectors >= BATCH_VECTORS or len(waiting) >= BATCH_VECTORS:
+            yield _batch(waiting, settings)
+            waiting, num_vectors = [], 0
+    if waiting:
+        yield _batch(waiting, settings)
+
+
+def check_record(record: Record, settings: Settings) -> None:
+    """Refuse a document that does not fit the index."""
+    if record.encoded.dim != settings.dim:
+        raise InputError(
+            f"document {record.doc_id!r} has vectors of dim {record.encoded.dim}, the index of dim {settings.dim}; use "
+            "one model for all"
+        )
+    if settings.texts and not isinstance(record.text, str):
+        raise InputError(
+            f"document {record.doc_id!r} has no text and the index keeps texts; give one, or create it with texts=False"
+        )
+    ids = record.encoded.token_ids
+    if len(ids) and not (ids.min() >= 0 and ids.max() < settings.vocabulary_size):
+        raise InputError(
+            f"document {record.doc_id!r} has token ids from {ids.min()} to {ids.max()}, the index a vocabulary of "
+            f"{settings.vocabulary_size}; give vocabulary_size when creating it"
+        )
+
+
+def _batch(records: list[Record], settings: Settings) -> Batch:
+    return Batch(
+        doc_ids=[record.doc_id for record in records],
+        lengths=np.array([len(record.encoded) for record in records], dtype=np.int64),
+        token_ids=np.concatenate([record.encoded.token_ids for record in records]),
+        columns={"vectors": np.concatenate([record.encoded.vectors for record in records]).astype(np.float16)},
+        texts=[(record.text or "").encode("utf-8", "surrogatepass") for record in records] if settings.texts else None,
+        metadata=[_metadata(record) for record in records],
+    )
+
+
+def _metadata(record: Record) -> bytes:
+    if not record.metadata:
+        return b""
+    try:
+        # ASCII, so that a lone surrogate is escaped and every string comes back as it was.
+        return json.dumps(dict(record.metadata), allow_nan=False).encode("ascii")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the metadata of document {record.doc_id!r} cannot be written as JSON: {error}") from error

@@ -1,0 +1,258 @@
+"""Creating an index from a stream, in bounded memory, so that it can be interrupted and resumed.
+
+The codec must be trained before anything can be compressed, and the stream is read once. So encoded documents are
+spooled as float16 vectors in chunks under ``building/``; when the stream ends, or the spool is full, the codec is
+trained on a sample of the spool and the spool compressed into segments; from then on a segment's worth is spooled at a
+time.
+``build.json`` says what is whole, and is replaced after every chunk and every segment.
+
+Memory: the sample (at most 2^21 vectors, 1 GB at dim 128; 105 MB for 10,000 passages), or a batch and what a segment
+writer holds (some 300 MB), whatever the corpus; plus 16 bytes per document, to refuse an id given twice. Disk: besides
+the index at most 2^25 spooled vectors, 9 GB at dim 128.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from itertools import chain
+from typing import TypeVar
+
+import numpy as np
+
+from colbert_prf.encoder import Encoder
+from colbert_prf.errors import IndexMismatchError, StorageError
+from colbert_prf.index.batch import batches_of
+from colbert_prf.index.codec import Codec, sample_size_for
+from colbert_prf.index.identifiers import SeenIds
+from colbert_prf.index.json_form import read_json, write_json
+from colbert_prf.index.layout import IndexLayout
+from colbert_prf.index.lock import writing
+from colbert_prf.index.manifest import FORMAT_VERSION, CodecInfo, Manifest, SegmentInfo, Settings
+from colbert_prf.index.records import Item, encode_items, refuse_known
+from colbert_prf.index.sampling import sample_vectors
+from colbert_prf.index.segment import Segment
+from colbert_prf.index.segments_writer import SEGMENT_VECTORS, compress, write_chunks, write_codec, write_segments
+from colbert_prf.index.snapshot import open_codec
+from colbert_prf.progress import progress_bar
+
+__all__ = ["Builder", "create_index"]
+
+SPOOL_VECTORS = 1 << 25
+GENERATION = 1
+KIND = "colbert-prf build"
+
+Thing = TypeVar("Thing")
+
+
+@dataclass(frozen=True)
+class BuildState:
+    """What is whole of an unfinished build; documents are in the segments, then in the chunks."""
+
+    settings: Settings
+    codec: CodecInfo | None = None
+    segments: tuple[SegmentInfo, ...] = ()
+    chunks: tuple[SegmentInfo, ...] = ()
+    next_chunk: int = 0
+
+
+def create_index(
+    layout: IndexLayout,
+    settings: Settings,
+    items: Iterable[Item],
+    *,
+    encoder: Encoder | None,
+    codec: Codec | None = None,
+    resume: bool = False,
+    progress: bool = True,
+    total: int | None = None,
+    seed: int = 0,
+) -> None:
+    """Build an index; its manifest appears when everything else is on the disk.
+
+    Parameters
+    ----------
+    layout
+        Of a folder that is not there, or empty, or with ``resume`` that of an interrupted build.
+    settings
+        Of the index to be.
+    items
+        The documents, read once.
+    encoder
+        What makes vectors of texts; None if the items have vectors.
+    codec
+        To use instead of training one.
+    resume
+        Continue an interrupted build; ``items`` must begin with the documents already done, which are skipped.
+    progress
+        Whether bars may be shown.
+    total
+        The number of documents, if known: for the time left, and for the size of the codec where the spool is too small
+        for all.
+    seed
+        Of the sample and of k-means.
+    """
+    layout.path.mkdir(parents=True, exist_ok=True)
+    with writing(layout, "create"):
+        _check_folder(layout, resume=resume)
+        if layout.manifest.exists():  # killed after the manifest and before the last line of this function
+            shutil.rmtree(layout.building)
+            return
+        builder = Builder(layout, settings, codec=codec, total=total, seed=seed)
+        try:
+            builder.run(items, encoder, progress=progress)
+        except Exception:
+            if not (builder.state.chunks or builder.state.segments):  # nothing worth resuming
+                shutil.rmtree(layout.building, ignore_errors=True)
+                layout.remove_unused(())
+            raise
+        builder.publish()
+
+
+class Builder:
+    """A build under way.
+
+    Parameters
+    ----------
+    layout, settings, codec, total, seed
+        As in :func:`create_index`.
+    """
+
+    def __init__(
+        self, layout: IndexLayout, settings: Settings, *, codec: Codec | None, total: int | None, seed: int
+    ) -> None:
+        self.layout = layout
+        self.settings = settings
+        self.total = total
+        self.seed = seed
+        self.codec = codec
+        if layout.build_state.exists():
+            self.state = read_json(layout.build_state, BuildState, kind=KIND, version=FORMAT_VERSION)
+            self._check_resumable()
+            return
+        layout.building.mkdir(exist_ok=True)
+        layout.remove_unused(())
+        self.state = BuildState(settings)
+        given = write_codec(layout, codec, generation=GENERATION) if codec else None
+        self._save(codec=given)
+
+    def run(self, items: Iterable[Item], encoder: Encoder | None, *, progress: bool) -> None:
+        """Read, encode, spool and compress everything that is not yet done."""
+        seen = SeenIds()
+        done = sum(part.num_documents for part in (*self.state.segments, *self.state.chunks))
+        verb = "Encoding" if encoder else "Reading"
+        with progress_bar(verb, total=self.total, shown=progress) as advance:
+            advance(done)
+            items = refuse_known(self._skip(iter(items), seen), seen.add)
+            records = _counted(encode_items(items, encoder), lambda record: advance(1))
+            batches = batches_of(records, self.settings)
+            for chunk in write_chunks(self.layout, self.settings, batches, first=self.state.next_chunk):
+                self._save(chunks=(*self.state.chunks, chunk), next_chunk=self.state.next_chunk + 1)
+                if self._spooled >= (SEGMENT_VECTORS if self.state.codec else SPOOL_VECTORS):
+                    self._compress(expected=self._expected(), advance=_ignore)
+        waiting = sum(chunk.num_documents for chunk in self.state.chunks)
+        with progress_bar("Compressing", total=waiting, shown=progress) as advance:
+            self._compress(expected=self._spooled, advance=advance)
+
+    def publish(self) -> None:
+        """Write the manifest, then remove what only the build needed."""
+        assert self.state.codec is not None
+        manifest = Manifest(GENERATION, self.settings, self.state.codec, self.state.segments)
+        manifest.write(self.layout.manifest)
+        shutil.rmtree(self.layout.building)
+
+    @property
+    def _spooled(self) -> int:
+        return sum(chunk.num_vectors for chunk in self.state.chunks)
+
+    def _expected(self) -> int:
+        """Vectors of the whole corpus, guessed before its end: by the number of documents, else four times as many."""
+        documents = sum(chunk.num_documents for chunk in self.state.chunks)
+        return int(self._spooled * max(1.0, self.total / documents if self.total else 4.0))
+
+    def _compress(self, *, expected: int, advance: Callable[[int], object]) -> None:
+        """Turn the spool into segments, a segment's worth of chunks at a time."""
+        codec = self._trained(expected)
+        while group := _first_chunks(self.state.chunks):
+            chunks = (Segment(self.layout, info, None) for info in group)
+            batches = (compress(batch, codec) for chunk in chunks for batch in chunk.batches())
+            first = len(self.state.segments)
+            counted = _counted(batches, lambda batch: advance(len(batch)))
+            written = write_segments(self.layout, self.settings, codec, counted, generation=GENERATION, first=first)
+            self._save(segments=(*self.state.segments, *written), chunks=self.state.chunks[len(group) :])
+            for info in group:
+                shutil.rmtree(self.layout.chunk(info.name))
+
+    def _trained(self, expected: int) -> Codec:
+        if self.codec is None:
+            chunks = [Segment(self.layout, info, None) for info in self.state.chunks]
+            sample = sample_vectors(chunks, sample_size_for(expected), dim=self.settings.dim, seed=self.seed)
+            bits = self.settings.bits
+            self.codec = Codec.train(sample, num_vectors_expected=expected, bits=bits, seed=self.seed)
+            self._save(codec=write_codec(self.layout, self.codec, generation=GENERATION))
+        return self.codec
+
+    def _skip(self, items: Iterator[Item], seen: SeenIds) -> Iterator[Item]:
+        """Pass over the documents already done, which must be the first of the stream."""
+        segments = (Segment(self.layout, info, self.codec) for info in self.state.segments)
+        chunks = (Segment(self.layout, info, None) for info in self.state.chunks)
+        for number, doc_id in enumerate(chain.from_iterable(part.doc_ids for part in chain(segments, chunks))):
+            item = next(items, None)
+            if item is None or item.doc_id != doc_id:
+                found = "nothing" if item is None else repr(item.doc_id)
+                raise IndexMismatchError(
+                    f"the interrupted build had {doc_id!r} as document {number}, now it is {found}; resume with the "
+                    "same documents in the same order, or remove the folder and start again",
+                    path=self.layout.path,
+                )
+            seen.add(doc_id)
+        return items
+
+    def _check_resumable(self) -> None:
+        state = self.state.settings
+        for name in (item.name for item in fields(Settings)):
+            if getattr(state, name) != getattr(self.settings, name):
+                raise IndexMismatchError(
+                    f"the interrupted build had {name} = {getattr(state, name)!r}, now it is "
+                    f"{getattr(self.settings, name)!r}; resume with the same settings, or remove the folder",
+                    path=self.layout.path,
+                )
+        if self.state.codec is None:
+            return
+        stored = open_codec(self.layout, self.state.codec, self.settings)
+        if self.codec is not None and not np.array_equal(stored.centroids, self.codec.centroids):
+            raise IndexMismatchError("the interrupted build had another codec; give the same", path=self.layout.path)
+        self.codec = stored
+
+    def _save(self, **changes: object) -> None:
+        self.state = replace(self.state, **changes)  # type: ignore[arg-type]
+        write_json(self.layout.build_state, self.state, kind=KIND, version=FORMAT_VERSION)
+
+
+def _check_folder(layout: IndexLayout, *, resume: bool) -> None:
+    if foreign := layout.foreign():
+        raise StorageError(f"the folder is not empty, it has {foreign[0]!r}; give a new folder", path=layout.path)
+    interrupted = layout.building.exists()
+    if layout.manifest.exists() and not (resume and interrupted):
+        raise StorageError("there is an index already; open it, or give a new folder", path=layout.path)
+    if interrupted and not resume:
+        raise StorageError(
+            "there is an interrupted build; continue it with resume=True, or remove it", path=layout.path
+        )
+
+
+def _first_chunks(chunks: tuple[SegmentInfo, ...]) -> list[SegmentInfo]:
+    """As many chunks as fill one segment, and at least one."""
+    sizes = np.cumsum([chunk.num_vectors for chunk in chunks])
+    return list(chunks[: max(1, int(np.searchsorted(sizes, SEGMENT_VECTORS, side="right")))])
+
+
+def _counted(things: Iterable[Thing], report: Callable[[Thing], object]) -> Iterator[Thing]:
+    for thing in things:
+        yield thing
+        report(thing)
+
+
+def _ignore(count: int) -> None:
+    """Advance no bar: the one for encoding is on the screen."""

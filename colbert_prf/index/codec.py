@@ -1,0 +1,195 @@
+"""The codec: a vector as its centroid and a residual of a few bits. Only this file of the room knows the arithmetic.
+
+Below 16 bits a vector is a centroid code, packed residual levels, a byte of scale and a byte of gain (see
+:mod:`colbert_prf.kernels.residuals`). With 16 bits the vector itself is kept, as float16, and the code serves only to
+find candidates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.encoder.base import available_cores
+from colbert_prf.errors import InputError
+from colbert_prf.index.arrays import Array
+from colbert_prf.kernels.parallel import Workers
+from colbert_prf.types import Vectors
+
+__all__ = ["ARRAYS", "BITS", "MAX_CENTROIDS", "Codec", "num_centroids_for", "sample_size_for"]
+
+ARRAYS = ("centroids", "cell_centers", "cell_lists", "spread", "scale_unit")
+BITS = (1, 2, 4, 8, 16)
+MAX_CENTROIDS = 1 << 16
+"""So that a code always takes two bytes; reached at 2^28 vectors, some three million passages."""
+POINTS_PER_CENTROID = 48
+MAX_SAMPLE = 1 << 21
+"""Vectors, at most one gigabyte of them at dim 128: the largest piece of memory a build takes."""
+PADDING = 16
+"""Kernels want a multiple of this many dimensions; others are filled up with zeros."""
+
+
+def num_centroids_for(num_vectors: int) -> int:
+    """The power of two nearest to ``4 √num_vectors``, no more than there are vectors.
+
+    Examples
+    --------
+    >>> num_centroids_for(789_043), num_centroids_for(3), num_centroids_for(10**10)
+    (4096, 2, 65536)
+    """
+    if num_vectors < 1:
+        return 1
+    wanted = round(math.log2(4 * math.sqrt(num_vectors)))
+    return int(min(2**wanted, 2 ** int(math.log2(num_vectors)), MAX_CENTROIDS))
+
+
+def sample_size_for(num_vectors: int) -> int:
+    """How many vectors a codec for ``num_vectors`` is trained on."""
+    return min(num_vectors, POINTS_PER_CENTROID * num_centroids_for(num_vectors), MAX_SAMPLE)
+
+
+class Codec:
+    """Encodes unit vectors to columns, a row for each vector, and back.
+
+    What a vector becomes depends on itself alone, never on the others it is encoded with: adding a document and
+    building anew give the same bytes.
+
+    Parameters
+    ----------
+    bits
+        Per component: 1, 2, 4, 8 or 16.
+    arrays
+        ``centroids``, float16 of shape (num_centroids, padded dim); ``cell_centers`` and ``cell_lists``, which find
+        the centroid of a vector; ``spread``, float32 of shape (padded dim,), and ``scale_unit`` of the residuals.
+    dim
+        Components of a vector.
+    trained_for
+        The number of vectors its number of centroids suits.
+
+    Examples
+    --------
+    >>> axes = np.eye(2, dtype=np.float32)
+    >>> codec = Codec.train(axes, num_vectors_expected=2, bits=4)
+    >>> codec.decode(codec.encode(axes)).round(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    def __init__(self, bits: int, arrays: Mapping[str, Array], *, dim: int, trained_for: int) -> None:
+        from colbert_prf.kernels.centroids import Cells
+        from colbert_prf.kernels.residuals import ResidualCodec
+
+        self.bits = bits
+        self.dim = dim
+        self.trained_for = trained_for
+        self.arrays = dict(arrays)
+        self.centroids: Vectors = np.ascontiguousarray(arrays["centroids"], dtype=np.float32)
+        self.cells = Cells(
+            np.ascontiguousarray(arrays["cell_centers"], dtype=np.float32),
+            np.ascontiguousarray(arrays["cell_lists"], dtype=np.int32),
+        )
+        unit = np.float32(np.asarray(arrays["scale_unit"])[0])
+        self.residuals = ResidualCodec(min(bits, 8), np.array(arrays["spread"], dtype=np.float32), unit)
+
+    @classmethod
+    def train(cls, sample: Vectors, *, num_vectors_expected: int, bits: int, seed: int = 0) -> Codec:
+        """Learn centroids and the spread of residuals; the same sample and seed give the same codec.
+
+        Parameters
+        ----------
+        sample
+            Unit vectors of shape (num_sampled, dim), best :func:`sample_size_for` of them; may be empty.
+        num_vectors_expected
+            How many vectors will be encoded; the number of centroids grows with its square root.
+        bits
+            Per component: 1, 2, 4, 8 or 16.
+        seed
+            Chooses the first centroids.
+        """
+        from colbert_prf.kernels.centroids import assign_in_cells
+        from colbert_prf.kernels.clustering import cluster
+        from colbert_prf.kernels.residuals import train
+
+        if bits not in BITS:
+            raise InputError(f"bits must be one of {BITS}, found {bits}")
+        dim = sample.shape[1]
+        shuffled = np.random.default_rng(seed).permutation(len(sample))
+        padded = _padded(sample[shuffled] if len(sample) else np.eye(1, dim, dtype=np.float32))
+        count = min(num_centroids_for(num_vectors_expected), num_centroids_for(len(padded)) * 4, len(padded))
+        with _workers() as workers:
+            centroids, cells = cluster(padded, count, seed=seed, **workers)
+            centroids = centroids.astype(np.float16).astype(np.float32)
+            codes = assign_in_cells(padded, centroids, cells, **workers)
+        residuals = train(padded - centroids[codes], min(bits, 8))
+        arrays: dict[str, Array] = {
+            "centroids": centroids.astype(np.float16),
+            "cell_centers": cells.centers.astype(np.float16),
+            "cell_lists": cells.lists.astype(np.uint16),
+            "spread": residuals.spread,
+            "scale_unit": np.array([residuals.unit], dtype=np.float32),
+        }
+        return cls(bits, arrays, dim=dim, trained_for=num_vectors_expected)
+
+    @property
+    def num_centroids(self) -> int:
+        """How many centroids there are."""
+        return len(self.centroids)
+
+    @property
+    def columns(self) -> dict[str, tuple[npt.DTypeLike, tuple[int, ...]]]:
+        """The columns :meth:`encode` gives: the dtype and the shape of a row of each."""
+        if self.bits == 16:
+            return {"codes": (np.uint16, ()), "vectors": (np.float16, (self.dim,))}
+        width = self.centroids.shape[1] * self.bits // 8
+        return {"codes": (np.uint16, ()), "residuals": (np.uint8, (width,)), "scales": (np.uint8, (2,))}
+
+    def pad(self, vectors: Vectors) -> Vectors:
+        """Fill vectors up with zeros to the dim the kernels want."""
+        return _padded(vectors)
+
+    def encode(self, vectors: Vectors) -> dict[str, Array]:
+        """Turn unit vectors, of shape (num_vectors, dim), into :attr:`columns`."""
+        from colbert_prf.kernels import residuals
+        from colbert_prf.kernels.centroids import assign_in_cells
+        from colbert_prf.kernels.parallel import run
+
+        padded = _padded(vectors)
+        if self.bits == 16:
+            with _workers() as workers:
+                codes = assign_in_cells(padded, self.centroids, self.cells, **workers)
+            return {"codes": codes.astype(np.uint16), "vectors": vectors.astype(np.float16)}
+        packed = np.empty((len(padded), padded.shape[1] * self.bits // 8), dtype=np.uint8)
+        scales = np.empty((len(padded), 2), dtype=np.uint8)
+
+        def encode_range(start: int, stop: int) -> None:
+            residuals.encode(padded, self.centroids, codes, self.residuals, packed, scales, start, stop)
+
+        with _workers() as workers:
+            codes = assign_in_cells(padded, self.centroids, self.cells, **workers)
+            run(encode_range, len(padded), **workers)
+        return {"codes": codes.astype(np.uint16), "residuals": packed, "scales": scales}
+
+    def decode(self, columns: Mapping[str, Array]) -> Vectors:
+        """Turn columns, or the same rows of each, back into vectors of nearly unit length."""
+        from colbert_prf.kernels import residuals
+
+        if self.bits == 16:
+            return columns["vectors"].astype(np.float32)
+        packed, scales, codes = (np.ascontiguousarray(columns[name]) for name in ("residuals", "scales", "codes"))
+        return residuals.decode(packed, scales, codes, self.centroids, self.residuals)[:, : self.dim]
+
+
+@contextmanager
+def _workers() -> Iterator[Workers]:
+    """All cores, for as long as the block runs; they do not change a result."""
+    with ThreadPoolExecutor(available_cores()) as executor:
+        yield {"threads": available_cores(), "executor": executor}
+
+
+def _padded(vectors: Vectors) -> Vectors:
+    missing = -vectors.shape[1] % PADDING
+    return np.ascontiguousarray(np.pad(vectors, ((0, 0), (0, missing))) if missing else vectors, dtype=np.float32)

@@ -1,0 +1,129 @@
+"""Document ids: any strings, as UTF-8 on disk, found by hash without reading the others."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.index.arrays import Array
+
+__all__ = ["Identifiers", "SeenIds", "identifier_arrays"]
+
+RECENT_IDS = 1 << 16
+
+
+def identifier_arrays(doc_ids: Sequence[str]) -> dict[str, Array]:
+    """The arrays that keep ids: bytes, offsets, and hashes in order with the position of each.
+
+    Examples
+    --------
+    >>> arrays = identifier_arrays(["b", "a"])
+    >>> arrays["id_bytes"].tobytes(), arrays["id_offsets"].tolist()
+    (b'ba', [0, 1, 2])
+    >>> Identifiers(arrays).find("a")
+    1
+    """
+    encoded = [_encode(doc_id) for doc_id in doc_ids]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    hashes = np.array([_hash(item) for item in encoded], dtype=np.uint64)
+    order = np.argsort(hashes, kind="stable")
+    return {
+        "id_bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8),
+        "id_offsets": offsets.astype(np.uint32 if offsets[-1] < 1 << 32 else np.int64),
+        "id_hashes": hashes[order],
+        "id_order": order.astype(np.uint32),
+    }
+
+
+class Identifiers:
+    """Reads ids by position, and finds the position of an id in a few probes of a mapped array.
+
+    Parameters
+    ----------
+    arrays
+        As made by :func:`identifier_arrays`, mapped.
+    """
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self._bytes = arrays["id_bytes"]
+        self._offsets = arrays["id_offsets"]
+        self._hashes = arrays["id_hashes"]
+        self._order = arrays["id_order"]
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __getitem__(self, position: int) -> str:
+        return self._raw(position).decode("utf-8", "surrogatepass")
+
+    def __iter__(self) -> Iterator[str]:
+        for position in range(len(self)):
+            yield self[position]
+
+    def find(self, doc_id: str) -> int | None:
+        """The position of an id, if it is there."""
+        raw = _encode(doc_id)
+        wanted = np.uint64(_hash(raw))
+        place = int(np.searchsorted(self._hashes, wanted))
+        while place < len(self._hashes) and self._hashes[place] == wanted:
+            position = int(self._order[place])
+            if self._raw(position) == raw:
+                return position
+            place += 1
+        return None
+
+    def _raw(self, position: int) -> bytes:
+        return self._bytes[int(self._offsets[position]) : int(self._offsets[position + 1])].tobytes()
+
+
+class SeenIds:
+    """A set of ids that takes 16 bytes for each, to refuse an id given twice in an endless stream.
+
+    Each id is kept as a 128-bit hash: the most recent in a set, the others in sorted arrays, each more than twice as
+    long as the next, so that there are few.
+
+    Examples
+    --------
+    >>> seen = SeenIds()
+    >>> seen.add("a"), seen.add("b"), seen.add("a")
+    (True, True, False)
+    """
+
+    def __init__(self) -> None:
+        self._recent: set[bytes] = set()
+        self._sorted: list[npt.NDArray[np.bytes_]] = []
+
+    def add(self, doc_id: str) -> bool:
+        """Add an id; False if it was there."""
+        key = hashlib.blake2b(_encode(doc_id), digest_size=16).digest()
+        if key in self._recent or any(_contains(array, key) for array in self._sorted):
+            return False
+        self._recent.add(key)
+        if len(self._recent) >= RECENT_IDS:
+            self._sort_recent()
+        return True
+
+    def _sort_recent(self) -> None:
+        array = np.sort(np.array(list(self._recent), dtype="S16"))
+        self._recent.clear()
+        while self._sorted and len(self._sorted[-1]) <= 2 * len(array):
+            array = np.sort(np.concatenate([self._sorted.pop(), array]))
+        self._sorted.append(array)
+
+
+def _contains(array: npt.NDArray[np.bytes_], key: bytes) -> bool:
+    wanted = np.array(key, dtype="S16")
+    place = int(np.searchsorted(array, wanted))
+    return place < len(array) and bool(array[place] == wanted)
+
+
+def _encode(doc_id: str) -> bytes:
+    # A lone surrogate is no character, but Python has strings with it, and an id may be any string.
+    return doc_id.encode("utf-8", "surrogatepass")
+
+
+def _hash(raw: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")

@@ -1,0 +1,400 @@
+"""An index on disk: the class users see."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from operator import length_hint
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.encoder import Encoder
+from colbert_prf.errors import InputError
+from colbert_prf.index.builder import create_index
+from colbert_prf.index.changes import add_items, delete_documents, merge_segments, retrain_codec
+from colbert_prf.index.codec import BITS, Codec
+from colbert_prf.index.info import IndexInfo, describe
+from colbert_prf.index.layout import IndexLayout
+from colbert_prf.index.manifest import ModelInfo, Settings
+from colbert_prf.index.model import check_model, load_model, model_info
+from colbert_prf.index.records import Documents, EncodedDocuments, Item, text_items, vector_items
+from colbert_prf.index.segment import Segment
+from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.index.verification import Verification, verify_snapshot
+from colbert_prf.types import EncodedQuery, TokenIds, Vectors
+
+__all__ = ["Index"]
+
+DEFAULT_VOCABULARY = 1 << 16
+"""The largest for which a token id takes two bytes."""
+
+
+class Index:
+    """Documents as compressed vectors in a folder, memory-mapped.
+
+    Make one with :meth:`create`, :meth:`create_from_vectors` or :meth:`open`. An :class:`Index` shows one generation:
+    its own changes take it to the next, those of others only :meth:`reload` does. A document's position counts from 0
+    over all segments; deleting leaves positions as they are, merging closes the gaps.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    encoder
+        The model its vectors are of; opened when needed if left out.
+    force
+        Whether vectors of another model may be mixed in.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> folder = TemporaryDirectory()
+    >>> documents = [("fish", "Goldfish grow all their life."), ("bank", "The bank raised its rates.")]
+    >>> index = Index.create(Path(folder.name, "my.index"), documents, bits=4)
+    >>> index.add([("tank", "A tank holds forty litres.", {"source": "shop"})])
+    >>> index.delete(["bank"])
+    >>> index.num_documents, index.generation, index.metadata(2)
+    (2, 3, {'source': 'shop'})
+    >>> index.merge()
+    >>> [index.doc_id(position) for position in range(index.num_documents)]
+    ['fish', 'tank']
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, encoder: Encoder | None = None, force: bool = False) -> None:
+        self._layout = IndexLayout(Path(path))
+        self._force = force
+        self._encoder = encoder
+        self._snapshot = Snapshot.open(self._layout)
+        if encoder is not None:
+            check_model(self._layout, self._settings, encoder, force=force)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, encoder: Encoder | None = None, force: bool = False) -> Index:
+        """Open an index.
+
+        Parameters
+        ----------
+        path
+            The folder.
+        encoder
+            The model its vectors are of; opened when needed if left out.
+        force
+            Take the encoder although the index was made with another.
+
+        Raises
+        ------
+        IndexFormatError
+            Naming the file that is missing, damaged, foreign or of another format version.
+        IndexMismatchError
+            If the index was made with another model.
+        """
+        return cls(path, encoder=encoder, force=force)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        documents: Documents,
+        *,
+        encoder: Encoder | None = None,
+        bits: int = 2,
+        texts: bool = True,
+        resume: bool = False,
+        progress: bool = True,
+        codec: Codec | None = None,
+        total: int | None = None,
+        seed: int = 0,
+    ) -> Index:
+        """Encode documents and index them, in bounded memory (see :mod:`colbert_prf.index.builder`).
+
+        Parameters
+        ----------
+        path
+            A new folder.
+        documents
+            Tuples (doc_id, text) or (doc_id, text, metadata); ids are any strings, each different; metadata is whatever
+            JSON can hold. Read once.
+        encoder
+            The embedded model if left out.
+        bits
+            Per component: 1, 2, 4, 8, or 16 for float16 vectors.
+        texts
+            Whether to keep the texts, compressed.
+        resume
+            Continue an interrupted build; ``documents`` must begin with those already done, whose ids are compared.
+        progress
+            Whether bars may be shown.
+        codec
+            That of another index of the same model, instead of training one.
+        total
+            The number of documents, if known, for the time left; taken from ``len(documents)`` where there is one.
+        seed
+            Of the codec's training.
+
+        Raises
+        ------
+        StorageError
+            If there is something in the folder.
+        InputError
+            If a document cannot be used; it is named.
+        """
+        encoder = encoder or Encoder.load()
+        special_ids = tuple(sorted(encoder.special_ids))
+        settings = Settings(encoder.dim, bits, encoder.vocabulary_size, special_ids, texts, model_info(encoder))
+        total = total or length_hint(documents) or None
+        _, items = _first(text_items(documents))
+        _create(path, settings, items, encoder, codec, resume=resume, progress=progress, total=total, seed=seed)
+        return cls(path, encoder=encoder)
+
+    @classmethod
+    def create_from_vectors(
+        cls,
+        path: str | os.PathLike[str],
+        encoded: EncodedDocuments,
+        *,
+        bits: int = 2,
+        vocabulary_size: int | None = None,
+        fingerprint: str | None = None,
+        special_ids: Iterable[int] = (),
+        texts: bool = False,
+        resume: bool = False,
+        progress: bool = True,
+        codec: Codec | None = None,
+        total: int | None = None,
+        seed: int = 0,
+    ) -> Index:
+        """Index vectors made elsewhere.
+
+        Parameters
+        ----------
+        path
+            A new folder.
+        encoded
+            Tuples (doc_id, EncodedDocument), then a text if ``texts``, then metadata if there is any. Read once.
+        bits, texts, resume, progress, codec, total, seed
+            As in :meth:`create`.
+        vocabulary_size
+            One more than the largest token id; 65,536 if left out.
+        fingerprint
+            Of the model that made the vectors; without it any model of the same dim is accepted.
+        special_ids
+            Token ids that carry no word.
+        """
+        total = total or length_hint(encoded) or None
+        first, items = _first(vector_items(encoded))
+        assert first.encoded is not None
+        size, special = vocabulary_size or DEFAULT_VOCABULARY, tuple(sorted(special_ids))
+        settings = Settings(first.encoded.dim, bits, size, special, texts, ModelInfo(fingerprint))
+        _create(path, settings, items, None, codec, resume=resume, progress=progress, total=total, seed=seed)
+        return cls(path)
+
+    def add(self, documents: Documents) -> None:
+        """Encode and add documents, all of them or none; see :meth:`create` for what they are.
+
+        Raises
+        ------
+        InputError
+            If an id is in the index: delete it first.
+        IndexLockedError
+            If another writer is at work.
+        """
+        if self.encoder is None:
+            raise InputError("the index was made from vectors; add to it with add_vectors, or open it with an encoder")
+        add_items(self._layout, text_items(documents), encoder=self.encoder)
+        self.reload()
+
+    def add_vectors(self, encoded: EncodedDocuments) -> None:
+        """Add vectors made elsewhere; see :meth:`create_from_vectors` and :meth:`add`."""
+        add_items(self._layout, vector_items(encoded), encoder=None)
+        self.reload()
+
+    def delete(self, doc_ids: Iterable[str]) -> None:
+        """Delete documents, all of them or none; an unknown id is an :class:`InputError` that names it."""
+        delete_documents(self._layout, [doc_ids] if isinstance(doc_ids, str) else doc_ids)
+        self.reload()
+
+    def merge(self, *, retrain: bool = False, reencode: bool = False, seed: int = 0) -> None:
+        """Drop deleted documents and join small segments; what is kept stays as it is, to the last bit.
+
+        Parameters
+        ----------
+        retrain
+            Also train a new codec for the documents there are now, and compress everything anew: after adding far more
+            than the codec was trained for. It starts from the decoded vectors, so a little precision is lost.
+        reencode
+            With ``retrain``: encode the kept texts again, which loses nothing and takes as long as a new build.
+        seed
+            Of the codec's training.
+        """
+        if reencode and not retrain:
+            raise InputError("reencode=True needs retrain=True")
+        if reencode and self.encoder is None:
+            raise InputError("the index was made from vectors and has no model; merge without reencode=True")
+        if retrain:
+            retrain_codec(self._layout, encoder=self.encoder if reencode else None, seed=seed)
+        else:
+            merge_segments(self._layout)
+        self.reload()
+
+    def verify(self) -> Verification:
+        """Check every byte against its checksum and every array against the others.
+
+        Raises
+        ------
+        IndexFormatError
+            Naming the first file that is not as it was written.
+        """
+        return verify_snapshot(Snapshot.open(self._layout))
+
+    def info(self) -> IndexInfo:
+        """What the index is made of."""
+        return describe(self._snapshot)
+
+    def reload(self) -> None:
+        """See the newest generation."""
+        self._snapshot = Snapshot.open(self._layout)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The generation this object shows: take it once where several calls must see the same."""
+        return self._snapshot
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """The model of the index, opened on first use; None if its vectors were made elsewhere."""
+        if self._encoder is None:
+            self._encoder = load_model(self._layout, self._settings, force=self._force)
+        return self._encoder
+
+    @property
+    def _settings(self) -> Settings:
+        return self._snapshot.manifest.settings
+
+    @property
+    def num_documents(self) -> int:
+        """Documents that are not deleted: N."""
+        return self._snapshot.manifest.num_documents
+
+    @property
+    def num_vectors(self) -> int:
+        """Vectors of documents that are not deleted."""
+        return self._snapshot.manifest.num_vectors
+
+    @property
+    def num_positions(self) -> int:
+        """One more than the largest position; deleted documents keep theirs until a merge."""
+        return int(self._snapshot.starts[-1])
+
+    @property
+    def dim(self) -> int:
+        """Components of a vector."""
+        return self._settings.dim
+
+    @property
+    def bits(self) -> int:
+        """Bits per component."""
+        return self._settings.bits
+
+    @property
+    def vocabulary_size(self) -> int:
+        """One more than the largest token id."""
+        return self._settings.vocabulary_size
+
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """Token ids that carry no word."""
+        return frozenset(self._settings.special_ids)
+
+    @property
+    def generation(self) -> int:
+        """How many times the index was changed, its creation included."""
+        return self._snapshot.manifest.generation
+
+    @property
+    def codec(self) -> Codec:
+        """What compresses the vectors."""
+        return self._snapshot.codec
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The segments, in the order of positions."""
+        return list(self._snapshot.segments)
+
+    def document_frequency(self, token_ids: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """In how many live documents each of some tokens is; 0 for one that is not in the vocabulary."""
+        tokens = np.asarray(token_ids, dtype=np.int64)
+        known = (tokens >= 0) & (tokens < self.vocabulary_size)
+        return np.where(known, self._snapshot.document_frequencies[np.where(known, tokens, 0)], 0)
+
+    def doc_id(self, position: int) -> str:
+        """The id of a document."""
+        return self._snapshot.doc_id(position)
+
+    def text(self, position: int) -> str | None:
+        """The text of a document, where texts are kept."""
+        return self._snapshot.text(position)
+
+    def metadata(self, position: int) -> dict[str, Any]:
+        """The metadata of a document; empty where it has none."""
+        return self._snapshot.metadata(position)
+
+    def positions(self, doc_ids: Iterable[str]) -> npt.NDArray[np.int64]:
+        """The positions of live documents; an unknown id is an :class:`InputError` that names it."""
+        return self._snapshot.positions(doc_ids)
+
+    def vectors(self, position: int) -> Vectors:
+        """The decoded vectors of a document, of shape (num_tokens, dim)."""
+        return self._snapshot.vectors(position)
+
+    def token_ids(self, position: int) -> TokenIds:
+        """The token of each vector of a document, of shape (num_tokens,)."""
+        return self._snapshot.token_ids(position)
+
+    def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:
+        """Score every position exactly on decoded vectors, of shape (num_positions,); minus infinity if deleted."""
+        return self._snapshot.score(query)
+
+
+def _first(items: Iterator[Item]) -> tuple[Item, Iterator[Item]]:
+    """Look at the first item before a folder is made."""
+    first = next(items, None)
+    if first is None:
+        raise InputError("an index needs at least one document, found none")
+    return first, chain([first], items)
+
+
+def _create(
+    path: str | os.PathLike[str],
+    settings: Settings,
+    items: Iterable[Item],
+    encoder: Encoder | None,
+    codec: Codec | None,
+    *,
+    resume: bool,
+    progress: bool,
+    total: int | None,
+    seed: int,
+) -> None:
+    if settings.bits not in BITS:
+        raise InputError(f"bits must be one of {BITS}, found {settings.bits}")
+    if codec is not None and (codec.bits, codec.dim) != (settings.bits, settings.dim):
+        raise InputError(
+            f"the codec is for {codec.bits} bits and dim {codec.dim}, the index for {settings.bits} bits and dim "
+            f"{settings.dim}"
+        )
+    create_index(
+        IndexLayout(Path(path)),
+        settings,
+        items,
+        encoder=encoder,
+        codec=codec,
+        resume=resume,
+        progress=progress,
+        total=total,
+        seed=seed,
+    )

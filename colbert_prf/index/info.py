@@ -1,0 +1,61 @@
+"""What an index is made of, in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from colbert_prf.index.manifest import ModelInfo
+from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.index.verification import array_files
+
+__all__ = ["IndexInfo", "describe"]
+
+
+@dataclass(frozen=True)
+class IndexInfo:
+    """What an index is made of, for people and for ``--json``."""
+
+    path: str
+    generation: int
+    num_documents: int
+    num_deleted: int
+    num_vectors: int
+    num_segments: int
+    num_centroids: int
+    dim: int
+    bits: int
+    vocabulary_size: int
+    texts: bool
+    model: ModelInfo
+    num_bytes: dict[str, int]
+    """Bytes on disk by kind of file, largest first."""
+    bytes_per_vector: float
+    """Of everything but texts and metadata, deleted vectors counted like the others."""
+
+
+def describe(snapshot: Snapshot) -> IndexInfo:
+    """Count and measure; reads no array."""
+    manifest, layout = snapshot.manifest, snapshot.layout
+    sizes = {"manifest": layout.manifest.stat().st_size}
+    for path, info in array_files(snapshot).items():
+        kind = path.stem.split(".")[-1]
+        sizes[kind] = sizes.get(kind, 0) + info.num_bytes
+    stored = sum(segment.num_vectors for segment in manifest.segments)
+    without_texts = sum(size for kind, size in sizes.items() if not kind.startswith(("texts_", "metadata_")))
+    settings = manifest.settings
+    return IndexInfo(
+        path=str(layout.path),
+        generation=manifest.generation,
+        num_documents=manifest.num_documents,
+        num_deleted=int(snapshot.starts[-1]) - manifest.num_documents,
+        num_vectors=manifest.num_vectors,
+        num_segments=len(manifest.segments),
+        num_centroids=manifest.codec.num_centroids,
+        dim=settings.dim,
+        bits=settings.bits,
+        vocabulary_size=settings.vocabulary_size,
+        texts=settings.texts,
+        model=settings.model,
+        num_bytes=dict(sorted(sizes.items(), key=lambda item: -item[1])),
+        bytes_per_vector=without_texts / max(stored, 1),
+    )

@@ -1,0 +1,127 @@
+"""What an index consists of: the small file that is written last and swapped atomically."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from colbert_prf.errors import IndexFormatError
+from colbert_prf.index.arrays import ArrayInfo
+from colbert_prf.index.json_form import read_json, write_json
+
+__all__ = ["FORMAT_VERSION", "CodecInfo", "DeletionInfo", "Manifest", "ModelInfo", "SegmentInfo", "Settings"]
+
+FORMAT_VERSION = 1
+KIND = "colbert-prf index"
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """The model whose vectors these are; every part is None when the vectors were made elsewhere."""
+
+    fingerprint: str | None = None
+    name: str | None = None
+    source: str | None = None
+    """What :meth:`Encoder.load` takes to open it again; None for the embedded model."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What holds for an index all its life."""
+
+    dim: int
+    bits: int
+    vocabulary_size: int
+    special_ids: tuple[int, ...]
+    texts: bool
+    model: ModelInfo
+
+
+@dataclass(frozen=True)
+class CodecInfo:
+    """A trained codec, its arrays, and the number of vectors it was trained for."""
+
+    name: str
+    num_centroids: int
+    trained_for: int
+    files: dict[str, ArrayInfo]
+
+
+@dataclass(frozen=True)
+class DeletionInfo:
+    """The documents deleted from a segment, all generations together."""
+
+    name: str
+    num_documents: int
+    num_vectors: int
+    files: dict[str, ArrayInfo]
+
+
+@dataclass(frozen=True)
+class SegmentInfo:
+    """A segment: its arrays, which never change, and what has been deleted from it."""
+
+    name: str
+    num_documents: int
+    num_vectors: int
+    files: dict[str, ArrayInfo]
+    deletions: DeletionInfo | None = None
+
+    @property
+    def num_live_documents(self) -> int:
+        """Documents that are not deleted."""
+        return self.num_documents - (self.deletions.num_documents if self.deletions else 0)
+
+    @property
+    def num_live_vectors(self) -> int:
+        """Vectors of documents that are not deleted."""
+        return self.num_vectors - (self.deletions.num_vectors if self.deletions else 0)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One generation of an index.
+
+    Examples
+    --------
+    >>> settings = Settings(128, 2, 30522, (101, 102), True, ModelInfo())
+    >>> manifest = Manifest(1, settings, CodecInfo("codec-000001", 16, 100, {}), ())
+    >>> manifest.num_documents, manifest.next(segments=()).generation
+    (0, 2)
+    """
+
+    generation: int
+    settings: Settings
+    codec: CodecInfo
+    segments: tuple[SegmentInfo, ...]
+
+    @property
+    def num_documents(self) -> int:
+        """Documents that are not deleted."""
+        return sum(segment.num_live_documents for segment in self.segments)
+
+    @property
+    def num_vectors(self) -> int:
+        """Vectors of documents that are not deleted."""
+        return sum(segment.num_live_vectors for segment in self.segments)
+
+    @property
+    def folders(self) -> set[str]:
+        """The folders in use."""
+        deletions = {segment.deletions.name for segment in self.segments if segment.deletions}
+        return {self.codec.name} | {segment.name for segment in self.segments} | deletions
+
+    def next(self, *, segments: tuple[SegmentInfo, ...], codec: CodecInfo | None = None) -> Manifest:
+        """The generation after this one."""
+        return replace(self, generation=self.generation + 1, segments=segments, codec=codec or self.codec)
+
+    def write(self, path: Path) -> None:
+        """Make this the generation a reader finds."""
+        write_json(path, self, kind=KIND, version=FORMAT_VERSION)
+
+    @classmethod
+    def read(cls, path: Path) -> Manifest:
+        """Read the current generation, or raise :class:`IndexFormatError` naming the file."""
+        if not path.is_file():
+            raise IndexFormatError("no such file: not an index, or one whose build was not finished", path=path)
+        return read_json(path, cls, kind=KIND, version=FORMAT_VERSION)

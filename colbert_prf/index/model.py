@@ -1,0 +1,53 @@
+"""Which model an index belongs to, and how it is found again."""
+
+from __future__ import annotations
+
+from colbert_prf.encoder import Encoder
+from colbert_prf.encoder.folder import EMBEDDED, ModelFolder
+from colbert_prf.errors import IndexMismatchError
+from colbert_prf.index.layout import IndexLayout
+from colbert_prf.index.manifest import ModelInfo, Settings
+
+__all__ = ["check_model", "load_model", "model_info"]
+
+
+def model_info(encoder: Encoder) -> ModelInfo:
+    """What the manifest keeps of an encoder."""
+    folder: ModelFolder | None = getattr(encoder, "folder", None)
+    if folder is None:
+        source: str | None = encoder.settings.name  # a checkpoint: a folder or a name on the hub
+    else:
+        source = None if folder.path == EMBEDDED else str(folder.path.resolve())
+    return ModelInfo(encoder.fingerprint, encoder.settings.name, source)
+
+
+def check_model(layout: IndexLayout, settings: Settings, encoder: Encoder, *, force: bool = False) -> None:
+    """Refuse an encoder whose vectors are not those of the index.
+
+    Raises
+    ------
+    IndexMismatchError
+        If the fingerprint is another, unless forced; or the dim, always.
+    """
+    if encoder.dim != settings.dim:
+        raise IndexMismatchError(
+            f"made with vectors of dim {settings.dim}, the model {encoder.settings.name} has dim {encoder.dim}",
+            path=layout.path,
+        )
+    expected = settings.model.fingerprint
+    if expected is not None and expected != encoder.fingerprint and not force:
+        raise IndexMismatchError(
+            f"made with the model {settings.model.name} (fingerprint {expected}), not with {encoder.settings.name} "
+            f"(fingerprint {encoder.fingerprint}); give the model it was made with, build it again, or open it with "
+            "force=True to compare vectors of different models",
+            path=layout.path,
+        )
+
+
+def load_model(layout: IndexLayout, settings: Settings, *, force: bool = False) -> Encoder | None:
+    """Open the model the index was made with; None if its vectors were made elsewhere."""
+    if settings.model.fingerprint is None:
+        return None
+    encoder = Encoder.load(settings.model.source)
+    check_model(layout, settings, encoder, force=force)
+    return encoder

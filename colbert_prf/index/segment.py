@@ -1,0 +1,192 @@
+"""Reading a segment: mapped arrays, the documents in them, and which of these are deleted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.errors import IndexFormatError
+from colbert_prf.index.arrays import Array, ArrayInfo, open_array
+from colbert_prf.index.batch import BATCH_VECTORS, Batch
+from colbert_prf.index.blobs import Blobs
+from colbert_prf.index.codec import Codec
+from colbert_prf.index.identifiers import Identifiers
+from colbert_prf.index.layout import IndexLayout
+from colbert_prf.index.manifest import SegmentInfo
+from colbert_prf.kernels.postings import decode_postings
+from colbert_prf.types import Vectors
+
+__all__ = ["Segment", "rows_of"]
+
+
+class Segment:
+    """An immutable run of documents; positions count from 0 within it.
+
+    Parameters
+    ----------
+    layout
+        Of the index.
+    info
+        What the manifest, or the state of a build, says of it.
+    codec
+        What decodes it; None for a chunk of the spool.
+
+    Attributes
+    ----------
+    columns : dict
+        What the codec made of each vector; see :attr:`Codec.columns`.
+    token_ids : array
+        Of shape (num_vectors,).
+    offsets : array
+        Document ``i`` owns the vectors ``offsets[i]:offsets[i + 1]``; int64 of shape (num_documents + 1,).
+    lists, list_offsets : array
+        Documents of each centroid, deleted ones included; see :func:`encode_postings`.
+    doc_ids : Identifiers
+        Document ids.
+    deleted : array
+        Whether each document is deleted, bool of shape (num_documents,).
+    """
+
+    def __init__(self, layout: IndexLayout, info: SegmentInfo, codec: Codec | None) -> None:
+        self.info = info
+        self.codec = codec
+        self.folder = layout.folder(info.name) if codec else layout.chunk(info.name)
+        arrays = {name: open_array(layout.array(self.folder, name), item) for name, item in info.files.items()}
+        self.arrays = arrays
+        self._require("token_ids", "offsets", "id_bytes", "id_offsets", "id_hashes", "id_order")
+        names = codec.columns if codec else {"vectors": None}
+        self._require(*names)
+        self.columns = {name: arrays[name] for name in names}
+        self.token_ids = arrays["token_ids"]
+        self.offsets: npt.NDArray[np.int64] = arrays["offsets"]
+        self.doc_ids = Identifiers(arrays)
+        self._texts = self._blobs("texts")
+        self._metadata = self._blobs("metadata")
+        if codec:
+            self._require("lists", "list_offsets", "frequencies")
+            self.lists: npt.NDArray[np.uint8] = arrays["lists"]
+            self.list_offsets: npt.NDArray[np.int64] = arrays["list_offsets"]
+        self._check_shapes()
+        self.deletion_arrays = self._open_deletions(layout)
+        self.deleted = self._read_deleted()
+
+    def __len__(self) -> int:
+        return self.info.num_documents
+
+    def text(self, position: int) -> str | None:
+        """The text of a document, where texts are kept."""
+        return self._texts[position].decode("utf-8", "surrogatepass") if self._texts else None
+
+    def metadata(self, position: int) -> dict[str, Any]:
+        """The metadata of a document; empty where it has none."""
+        raw = self._metadata[position] if self._metadata else b""
+        metadata: dict[str, Any] = json.loads(raw) if raw else {}
+        return metadata
+
+    def vectors(self, start: int, end: int) -> Vectors:
+        """The decoded vectors of the documents ``start:end``, one after the other."""
+        return self.decode_rows(slice(int(self.offsets[start]), int(self.offsets[end])))
+
+    def decode_rows(self, rows: slice | npt.NDArray[np.int64]) -> Vectors:
+        """Some decoded vectors."""
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return self.codec.decode(columns) if self.codec else columns["vectors"].astype(np.float32)
+
+    def documents_with(self, code: int) -> npt.NDArray[np.int64]:
+        """The documents that have a vector with this code, ascending, deleted ones included."""
+        block = self.lists[self.list_offsets[code] : self.list_offsets[code + 1]]
+        return decode_postings(block, np.array([0, len(block)]))[0]
+
+    def add_frequencies(self, total: npt.NDArray[np.int64]) -> None:
+        """Add the document frequencies of the live documents."""
+        for array, sign in ((self.arrays["frequencies"], 1), (self.deletion_arrays.get("frequencies"), -1)):
+            if array is not None:
+                total[: len(array)] += sign * array.astype(np.int64)
+
+    def ranges(self) -> Iterator[tuple[int, int]]:
+        """Runs of documents with some 32,768 vectors each."""
+        start = 0
+        while start < len(self):
+            limit = self.offsets[start] + BATCH_VECTORS
+            end = int(np.searchsorted(self.offsets, limit, side="right")) - 1
+            end = min(max(end, start + 1), start + BATCH_VECTORS)
+            yield start, end
+            start = end
+
+    def batches(self) -> Iterator[Batch]:
+        """The live documents, as they are stored."""
+        for start, end in self.ranges():
+            live = np.flatnonzero(~self.deleted[start:end]) + start
+            documents: list[int] = live.tolist()
+            lengths = np.diff(self.offsets[start : end + 1])[live - start]
+            rows = rows_of(self.offsets[live], lengths)
+            yield Batch(
+                doc_ids=[self.doc_ids[position] for position in documents],
+                lengths=lengths,
+                token_ids=self.token_ids[rows],
+                columns={name: column[rows] for name, column in self.columns.items()},
+                texts=[self._texts[position] for position in documents] if self._texts else None,
+                metadata=[self._metadata[position] if self._metadata else b"" for position in documents],
+            )
+
+    def _blobs(self, name: str) -> Blobs | None:
+        if f"{name}_blocks" not in self.arrays:
+            return None
+        self._require(f"{name}_offsets")
+        path = IndexLayout.array(self.folder, f"{name}_blocks")
+        offsets = self.arrays[f"{name}_offsets"]
+        return Blobs(self.arrays[f"{name}_blocks"], offsets, count=self.info.num_documents, path=path)
+
+    def _require(self, *names: str) -> None:
+        for name in names:
+            if name not in self.arrays:
+                raise IndexFormatError(
+                    "the manifest does not know this file", path=IndexLayout.array(self.folder, name)
+                )
+
+    def _check_shapes(self) -> None:
+        """What can be checked without reading: no offset of the ends leads outside of an array."""
+        num_vectors, num_documents = self.info.num_vectors, self.info.num_documents
+        expected = dict.fromkeys(("token_ids", *self.columns), num_vectors)
+        expected |= {"offsets": num_documents + 1, "id_order": num_documents, "id_hashes": num_documents}
+        if self.codec:
+            expected["list_offsets"] = self.codec.num_centroids + 1
+        ends = {"offsets": num_vectors, "id_offsets": len(self.arrays["id_bytes"])}
+        ends |= {f"{n}_offsets": len(self.arrays[f"{n}_blocks"]) for n in ("texts", "metadata") if self._blobs(n)}
+        ends |= {"list_offsets": len(self.lists)} if self.codec else {}
+        for name, length in expected.items():
+            if len(self.arrays[name]) != length:
+                found = f"expected {length} rows, found {len(self.arrays[name])}"
+                raise IndexFormatError(found, path=IndexLayout.array(self.folder, name))
+        for name, end in ends.items():
+            if int(self.arrays[name][0]) != 0 or int(self.arrays[name][-1]) != end:
+                found = f"expected offsets from 0 to {end}, found {self.arrays[name][0]} to {self.arrays[name][-1]}"
+                raise IndexFormatError(found, path=IndexLayout.array(self.folder, name))
+
+    def deletion_files(self, layout: IndexLayout) -> dict[str, tuple[Any, ArrayInfo]]:
+        """Path and description of each array of deletions."""
+        if self.info.deletions is None:
+            return {}
+        folder = layout.folder(self.info.deletions.name)
+        return {
+            name: (layout.array(folder, f"{self.info.name}.{name}"), item)
+            for name, item in self.info.deletions.files.items()
+        }
+
+    def _open_deletions(self, layout: IndexLayout) -> dict[str, Array]:
+        return {name: open_array(path, item) for name, (path, item) in self.deletion_files(layout).items()}
+
+    def _read_deleted(self) -> npt.NDArray[np.bool_]:
+        if not self.deletion_arrays:
+            return np.zeros(len(self), dtype=np.bool_)
+        return np.unpackbits(self.deletion_arrays["deleted"], count=len(self)).astype(np.bool_)
+
+
+def rows_of(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The rows of runs, one run after the other."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())

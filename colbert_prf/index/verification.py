@@ -1,0 +1,121 @@
+"""Checking a whole index: every byte against its checksum, then every array against the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from colbert_prf.errors import IndexFormatError
+from colbert_prf.index.arrays import Array, ArrayInfo, check_array
+from colbert_prf.index.deletions import deletion_frequencies
+from colbert_prf.index.segment import Segment
+from colbert_prf.index.segment_writer import document_frequencies
+from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.kernels.postings import encode_postings
+
+__all__ = ["Verification", "array_files", "verify_snapshot"]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was checked and found right."""
+
+    generation: int
+    num_files: int
+    num_bytes: int
+    num_documents: int
+    num_vectors: int
+
+
+def verify_snapshot(snapshot: Snapshot) -> Verification:
+    """Check everything.
+
+    Raises
+    ------
+    IndexFormatError
+        Naming the first file that is not as it was written, or contradicts another.
+    """
+    files = array_files(snapshot)
+    for path, info in files.items():
+        check_array(path, info)
+    for segment in snapshot.segments:
+        _verify_offsets(segment)
+        _verify_identifiers(segment)
+        _verify_codes(segment, snapshot)
+        _verify_deletions(segment, snapshot)
+        _verify_blobs(segment)
+    manifest = snapshot.manifest
+    num_bytes = snapshot.layout.manifest.stat().st_size + sum(info.num_bytes for info in files.values())
+    return Verification(manifest.generation, len(files) + 1, num_bytes, manifest.num_documents, manifest.num_vectors)
+
+
+def array_files(snapshot: Snapshot) -> dict[Path, ArrayInfo]:
+    """Every array file of a generation, with what the manifest says of it."""
+    layout, codec = snapshot.layout, snapshot.manifest.codec
+    files = {layout.array(layout.folder(codec.name), name): info for name, info in codec.files.items()}
+    for segment in snapshot.segments:
+        files |= {layout.array(segment.folder, name): info for name, info in segment.info.files.items()}
+        files |= dict(segment.deletion_files(layout).values())
+    return files
+
+
+def _verify_offsets(segment: Segment) -> None:
+    for name in ("offsets", "id_offsets", "list_offsets", "texts_offsets", "metadata_offsets"):
+        array = segment.arrays.get(name)
+        if array is not None:
+            _expect(bool((array[1:] >= array[:-1]).all()), segment, name, "offsets must not fall")
+
+
+def _verify_identifiers(segment: Segment) -> None:
+    seen = set(segment.doc_ids)
+    _expect(len(seen) == len(segment), segment, "id_bytes", "an id is there twice")
+    found = all(segment.doc_ids.find(doc_id) is not None for doc_id in seen)
+    _expect(found, segment, "id_hashes", "an id is not found by its hash")
+
+
+def _verify_codes(segment: Segment, snapshot: Snapshot) -> None:
+    size = snapshot.manifest.settings.vocabulary_size
+    codes = segment.columns["codes"]
+    _expect(int(codes.max(initial=0)) < snapshot.codec.num_centroids, segment, "codes", "a code has no centroid")
+    _expect(int(segment.token_ids.max(initial=0)) < size, segment, "token_ids", "a token is not in the vocabulary")
+    lists, list_offsets = encode_postings(codes, segment.offsets, snapshot.codec.num_centroids)
+    same = np.array_equal(lists, segment.lists) and np.array_equal(list_offsets, segment.list_offsets)
+    _expect(same, segment, "lists", "the lists are not those of the codes")
+    total = np.zeros(size, dtype=np.int64)
+    for start, end in segment.ranges():
+        tokens = segment.token_ids[segment.offsets[start] : segment.offsets[end]]
+        total += document_frequencies(tokens, np.diff(segment.offsets[start : end + 1]), size)
+    stored = segment.arrays["frequencies"]
+    _expect(_equal_but_zeros(total, stored), segment, "frequencies", "the frequencies are not those of the tokens")
+
+
+def _verify_deletions(segment: Segment, snapshot: Snapshot) -> None:
+    deletions = segment.info.deletions
+    if deletions is None:
+        return
+    num_vectors = int(np.diff(segment.offsets)[segment.deleted].sum())
+    counts = (int(segment.deleted.sum()), num_vectors) == (deletions.num_documents, deletions.num_vectors)
+    size = snapshot.manifest.settings.vocabulary_size
+    total = deletion_frequencies(segment, segment.deleted, size)
+    files = segment.deletion_files(snapshot.layout)
+    if not counts:
+        raise IndexFormatError("the manifest has another number of deleted documents", path=files["deleted"][0])
+    if not _equal_but_zeros(total.astype(np.int64), segment.deletion_arrays["frequencies"]):
+        raise IndexFormatError("the frequencies are not those of the deleted documents", path=files["frequencies"][0])
+
+
+def _verify_blobs(segment: Segment) -> None:
+    for position in range(len(segment)):
+        segment.text(position)
+        segment.metadata(position)
+
+
+def _equal_but_zeros(total: Array, stored: Array) -> bool:
+    return bool((total[: len(stored)] == stored).all()) and not total[len(stored) :].any()
+
+
+def _expect(condition: bool, segment: Segment, name: str, message: str) -> None:
+    if not condition:
+        raise IndexFormatError(message, path=segment.folder / f"{name}.npy")

@@ -1,0 +1,195 @@
+"""Kill writers and look at what they left; run by test_crash.py in a process of its own, which has no threads to fork.
+
+``crash_rounds.py steps FOLDER ACTION SEED COUNT``: repeat an action, each time killed just before another of the file
+operations it makes, the last few among them; a COUNT of 1000 takes every one.
+``crash_rounds.py moments FOLDER SEED COUNT``: kill at random moments a writer that changes the index again and again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from colbert_prf import EncodedDocument, Index
+from colbert_prf.index import batch, builder, changes, segments_writer
+
+EVENTS = {"open", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "shutil.rmtree"}
+DIM, VOCABULARY = 8, 50
+
+
+def documents(first: int, count: int) -> list[tuple]:
+    made = []
+    for number in range(first, first + count):
+        draw = np.random.default_rng(number)
+        vectors = draw.standard_normal((int(draw.integers(1, 9)), DIM)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        tokens = draw.integers(0, VOCABULARY, len(vectors)).astype(np.int32)
+        made.append((f"d{number}", EncodedDocument(tokens, vectors), f"text {number}", {"number": number}))
+    return made
+
+
+def create(path: Path, *, resume: bool = False) -> None:
+    Index.create_from_vectors(
+        path, documents(0, 20), vocabulary_size=VOCABULARY, texts=True, progress=False, resume=resume
+    )
+
+
+def change(path: Path, generation: int) -> None:
+    """The one change that follows a generation, so that equal generations have equal content."""
+    index = Index.open(path)
+    assert index.generation == generation
+    kind = generation % 4
+    if kind in (1, 2):
+        index.add_vectors(documents(100 * generation, 4))
+    elif kind == 3:
+        index.delete([index.doc_id(int(p)) for p in np.flatnonzero(index.snapshot.live)[:3]])
+    else:
+        index.merge()
+
+
+ACTIONS: dict[str, Callable[[Path], object]] = {
+    "create": lambda path: create(path, resume=True),
+    "add": lambda path: Index.open(path).add_vectors(documents(100, 12)),
+    "delete": lambda path: Index.open(path).delete(["d1", "d15"]),
+    "merge": lambda path: Index.open(path).merge(),
+    "retrain": lambda path: Index.open(path).merge(retrain=True),
+}
+
+
+def digest(path: Path) -> str:
+    """Everything a reader can see of an index, after verifying it."""
+    index = Index.open(path)
+    index.verify()
+    live = np.flatnonzero(index.snapshot.live).tolist()
+    seen = [
+        (index.doc_id(p), index.text(p), index.metadata(p), index.token_ids(p).tolist(), index.vectors(p).tolist())
+        for p in live
+    ]
+    seen.append((index.num_documents, index.num_vectors, index.document_frequency(np.arange(VOCABULARY)).tolist()))
+    return f"{index.generation}:{hashlib.sha256(json.dumps(seen).encode()).hexdigest()}"
+
+
+def in_child(work: Callable[[], object], kill_after: float | None = None) -> bool:
+    """Run work in a forked process; True if it was killed."""
+    child = os.fork()
+    if not child:
+        try:
+            work()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    if kill_after is not None:
+        time.sleep(kill_after)
+        os.kill(child, signal.SIGKILL)
+    status = os.waitpid(child, 0)[1]
+    killed = os.WIFSIGNALED(status)
+    assert killed or os.WEXITSTATUS(status) == 0, "the writer failed"
+    return killed
+
+
+def counting(folder: Path, work: Callable[[], object], on_event: Callable[[int], object]) -> None:
+    """Work that reports the number of each file operation just before it is made."""
+    number = 0
+
+    def count(event: str, arguments: tuple) -> None:
+        nonlocal number
+        reading = event == "open" and not arguments[2] & (os.O_WRONLY | os.O_RDWR)
+        if event in EVENTS and not reading and str(arguments[0]).startswith(f"{folder}{os.sep}"):
+            number += 1
+            on_event(number)
+
+    sys.addaudithook(count)
+    work()
+
+
+def kill_at(fatal: int) -> Callable[[int], object]:
+    return lambda number: os.kill(os.getpid(), signal.SIGKILL) if number == fatal else None
+
+
+def prepare(folder: Path, action: str) -> tuple[str, str, int]:
+    """The index before the action, and what it is before and after; how many file operations the action takes."""
+    before, after, events = folder / "before", folder / "after", folder / "events"
+    if action == "create":
+        before.mkdir()
+    else:
+        in_child(lambda: create(before))
+        in_child(lambda: Index.open(before).add_vectors(documents(50, 3)))
+        in_child(lambda: Index.open(before).delete(["d2", "d51"]))
+    shutil.copytree(before, after)
+    in_child(lambda: counting(after, lambda: ACTIONS[action](after), lambda number: events.write_text(str(number))))
+    return "nothing" if action == "create" else digest(before), digest(after), int(events.read_text())
+
+
+def steps(folder: Path, action: str, seed: int, count: int) -> None:
+    old, new, total = prepare(folder, action)
+    path = folder / "index"
+    last = range(max(1, total - 3), total + 1)  # around the new manifest
+    chosen = {*random.Random(seed).sample(range(1, total + 1), min(count, total)), *last}
+    seen = set()
+    for number in sorted(chosen):
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(folder / "before", path)
+        assert in_child(lambda number=number: counting(path, lambda: ACTIONS[action](path), kill_at(number)))
+        if action == "create" and not (path / "manifest.json").exists():
+            found = "nothing"
+        else:
+            found = digest(path)
+        assert found in (old, new), f"neither old nor new before step {number} of {action}"
+        seen.add(found)
+        if found == old:
+            in_child(lambda: ACTIONS[action](path))
+            assert digest(path) == new, f"not repeatable before step {number} of {action}"
+    assert seen == {old, new}, f"{action} was not killed on both sides of its manifest"
+
+
+def moments(folder: Path, seed: int, count: int) -> None:
+    reference, path = folder / "reference", folder / "index"
+    in_child(lambda: create(reference))
+    shutil.copytree(reference, path)
+    expected = {1: digest(reference)}
+    draw = random.Random(seed)
+    for _ in range(count):
+
+        def work() -> None:
+            while True:
+                change(path, Index.open(path).generation)
+
+        assert in_child(work, kill_after=draw.uniform(0, 0.15))
+        generation = int(digest(path).split(":")[0])
+        while max(expected) < generation:
+            newest = max(expected)
+            in_child(lambda newest=newest: change(reference, newest))
+            expected[newest + 1] = digest(reference)
+        assert digest(path) == expected[generation], f"generation {generation} is not what it should be"
+    assert max(expected) > 1, "no change was ever finished"
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    os.fsync = lambda descriptor: None
+    # Two chunks and two segments of a few dozen vectors.
+    batch.BATCH_VECTORS, segments_writer.CHUNK_VECTORS, builder.SPOOL_VECTORS = 16, 50, 40
+    for module in (segments_writer, builder, changes):
+        module.SEGMENT_VECTORS = 80
+    command, folder, *rest = sys.argv[1:]
+    if command == "steps":
+        steps(Path(folder), rest[0], *map(int, rest[1:]))
+    else:
+        moments(Path(folder), *map(int, rest))
+
+
+if __name__ == "__main__":
+    main()

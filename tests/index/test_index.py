@@ -1,0 +1,189 @@
+"""The class users see: texts in, everything back out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colbert_prf import Index, IndexFormatError, IndexMismatchError, InputError, MemoryIndex
+from colbert_prf.index.layout import IndexLayout
+
+DOCUMENTS = [
+    ("fish", "Goldfish grow all their life."),
+    ("bank", "The bank raised its rates.", {"year": 2021, "tags": ["a", "ü"]}),
+    ("empty", ""),
+]
+
+
+@pytest.fixture
+def texts_index(tmp_path, encoder) -> Index:
+    return Index.create(tmp_path / "my.index", DOCUMENTS, encoder=encoder, bits=16, progress=False)
+
+
+def test_scores_are_those_of_the_memory_index(texts_index, encoder):
+    memory = MemoryIndex.create([document[:2] for document in DOCUMENTS], encoder=encoder, progress=False)
+    query = encoder.encode_query("do goldfish grow")
+    assert texts_index.score(query) == pytest.approx(memory.score(query), abs=2e-3)
+
+
+def test_texts_metadata_and_tokens_come_back(texts_index, encoder):
+    assert [texts_index.text(p) for p in range(3)] == [document[1] for document in DOCUMENTS]
+    assert [texts_index.metadata(p) for p in range(3)] == [{}, DOCUMENTS[1][2], {}]
+    assert encoder.tokens(texts_index.token_ids(0))[1:4] == ["gold", "##fish", "grow"]
+    assert texts_index.vocabulary_size == encoder.vocabulary_size
+    assert texts_index.special_ids == encoder.special_ids
+
+
+def test_the_model_is_found_again(texts_index, tmp_path, encoder):
+    again = Index.open(tmp_path / "my.index")
+    assert again.encoder.fingerprint == encoder.fingerprint
+    again.add([("tank", "A tank holds forty litres.")])
+    assert again.num_documents == 4
+
+
+@pytest.fixture
+def other_encoder(encoder, monkeypatch):
+    class Other(type(encoder)):
+        fingerprint = "0" * 32
+
+    return Other(encoder.folder)
+
+
+def test_another_model_is_refused_unless_forced(texts_index, tmp_path, other_encoder):
+    with pytest.raises(IndexMismatchError, match=r"made with the model .* force=True"):
+        Index.open(tmp_path / "my.index", encoder=other_encoder)
+    assert Index.open(tmp_path / "my.index", encoder=other_encoder, force=True).encoder is other_encoder
+
+
+def test_a_model_of_another_dim_is_refused_even_if_forced(index, encoder, tmp_path):
+    with pytest.raises(IndexMismatchError, match="dim 8, the model .* has dim 128"):
+        Index.open(tmp_path / "my.index", encoder=encoder, force=True)
+
+
+def test_a_given_fingerprint_is_compared(tmp_path, make_document, encoder):
+    documents = [("a", make_document(0, 3, dim=128))]
+    Index.create_from_vectors(tmp_path / "i", documents, fingerprint="f" * 32, progress=False)
+    with pytest.raises(IndexMismatchError, match="f" * 32):
+        Index.open(tmp_path / "i", encoder=encoder)
+    with pytest.raises(IndexMismatchError, match="f" * 32):
+        _ = Index.open(tmp_path / "i").encoder
+
+
+def test_an_index_of_vectors_has_no_model(index):
+    assert index.encoder is None
+    with pytest.raises(InputError, match="add_vectors"):
+        index.add([("a", "text")])
+
+
+def test_info_adds_up(index, tmp_path):
+    info = index.info()
+    on_disk = sum(file.stat().st_size for file in (tmp_path / "my.index").rglob("*") if file.is_file())
+    assert sum(info.num_bytes.values()) == on_disk
+    assert (info.num_documents, info.num_deleted, info.num_segments, info.bits, info.dim) == (10, 0, 1, 2, 8)
+    index.delete(["d1"])
+    assert (index.info().num_documents, index.info().num_deleted) == (9, 1)
+    assert asdict(info)["model"] == {"fingerprint": None, "name": None, "source": None}
+
+
+def test_verify_reports_what_it_checked(index):
+    report = index.verify()
+    assert (report.num_documents, report.num_vectors, report.generation) == (10, index.num_vectors, 1)
+    assert report.num_bytes == sum(index.info().num_bytes.values())
+
+
+def test_document_frequency_of_unknown_tokens_is_zero(index):
+    assert index.document_frequency([-1, 50, 10**9]).tolist() == [0, 0, 0]
+    assert index.document_frequency(np.array([[0, 1]])).shape == (1, 2)
+
+
+def test_no_pickle_and_no_object_anywhere(index, tmp_path):
+    for file in (tmp_path / "my.index").rglob("*.npy"):
+        np.load(file, allow_pickle=False)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(
+        st.tuples(
+            st.text(max_size=5),
+            st.text(max_size=40),
+            st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=5) | st.none(), max_size=2),
+        ),
+        min_size=1,
+        max_size=40,
+        unique_by=lambda document: document[0],
+    )
+)
+def test_any_strings_survive(tmp_path_factory, make_document, documents):
+    path = tmp_path_factory.mktemp("strings") / "i"
+    encoded = [(doc_id, make_document(i, 2), text, meta) for i, (doc_id, text, meta) in enumerate(documents)]
+    index = Index.create_from_vectors(path, encoded, vocabulary_size=50, texts=True, progress=False)
+    found = [(index.doc_id(p), index.text(p), index.metadata(p)) for p in range(index.num_documents)]
+    assert found == documents
+    assert index.positions([doc_id for doc_id, *_ in documents]).tolist() == list(range(len(documents)))
+    index.verify()
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ([], "at least one document"),
+        ([("a", "x"), ("a", "y")], "'a' was given twice"),
+        ([(1, "x")], "a document id must be a string, found 1"),
+        ([("a", None)], "the text of document 'a' must be a string, found NoneType"),
+        (["ab"], r"a document is \(doc_id, text\) or"),
+        ([("a", "x", {}, 1)], r"a document is \(doc_id, text\) or"),
+        ([("a", "x", [1])], "the metadata of document 'a' must be a mapping, found list"),
+        ([("a", "x", {"y": {1, 2}})], "the metadata of document 'a' cannot be written as JSON"),
+        ([("a", "x", {"y": float("nan")})], "the metadata of document 'a' cannot be written as JSON"),
+    ],
+)
+def test_bad_documents_are_refused(tmp_path, encoder, documents, message):
+    with pytest.raises(InputError, match=message):
+        Index.create(tmp_path / "i", documents, encoder=encoder, progress=False)
+    with pytest.raises(IndexFormatError):
+        Index.open(tmp_path / "i")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bits": 3}, "bits must be one of"),
+        ({"vocabulary_size": 10}, "a vocabulary of 10; give vocabulary_size"),
+        ({"texts": True}, "has no text and the index keeps texts"),
+    ],
+)
+def test_bad_settings_are_refused(tmp_path, make_document, options, message):
+    with pytest.raises(InputError, match=message):
+        Index.create_from_vectors(tmp_path / "i", [("a", make_document(1, 8))], progress=False, **options)
+
+
+def test_vectors_of_another_dim_are_refused(index, make_document):
+    with pytest.raises(InputError, match="document 'x' has vectors of dim 5, the index of dim 8"):
+        index.add_vectors([("x", make_document(0, 2, dim=5), "text")])
+    with pytest.raises(InputError, match="document 'x' must be an EncodedDocument, found str"):
+        index.add_vectors([("x", "text")])
+
+
+def test_documents_without_vectors_are_kept_and_never_found(tmp_path, make_document, a_query):
+    documents = [("none", make_document(0, 0)), ("some", make_document(1, 3)), ("nothing", make_document(2, 0))]
+    index = Index.create_from_vectors(tmp_path / "i", documents, progress=False)
+    assert np.isinf(index.score(a_query)).tolist() == [True, False, True]
+    index.delete(["none"])
+    index.merge()
+    assert index.num_documents == 2
+    index.verify()
+    only = Index.create_from_vectors(tmp_path / "only", documents[:1], progress=False)
+    assert (only.num_documents, only.num_vectors) == (1, 0)
+    only.verify()
+
+
+def test_layout_names_every_file(index, tmp_path):
+    layout = IndexLayout(tmp_path / "my.index")
+    assert layout.foreign() == []
+    (tmp_path / "my.index" / "segment-1").mkdir()
+    assert layout.foreign() == ["segment-1"]

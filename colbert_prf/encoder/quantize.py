@@ -37,7 +37,7 @@ def quantize_network(file: Path, tokenization: Tokenization) -> None:
     Xiao et al., ICML 2023).
 
     Weights use 7 of the 8 bits. Processors without VNNI add two products of a signed and an unsigned byte in 16 bits,
-    which overflow with 8-bit weights: with 7 bits the integers, and so the vectors, are the same on every processor.
+    which overflow with 8-bit weights; with 7 bits the integer products are the same on every processor.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class Snapshot:
         while True:
             try:
                 return cls(layout, manifest)
-            except IndexFormatError:  # noqa: PERF203 - the loop is the point
+            except (IndexFormatError, FileNotFoundError):  # noqa: PERF203 - the loop is the point
                 newest = Manifest.read(layout.manifest)
                 if newest.generation == manifest.generation:
                     raise

@@ -143,10 +143,8 @@ def steps(folder: Path, action: str, seed: int, count: int) -> None:
         shutil.rmtree(path, ignore_errors=True)
         shutil.copytree(folder / "before", path)
         assert in_child(lambda number=number: counting(path, lambda: ACTIONS[action](path), kill_at(number)))
-        if action == "create" and not (path / "manifest.json").exists():
-            found = "nothing"
-        else:
-            found = digest(path)
+        is_there = action != "create" or (path / "manifest.json").exists()
+        found = digest(path) if is_there else "nothing"
         assert found in (old, new), f"neither old nor new before step {number} of {action}"
         seen.add(found)
         if found == old:

@@ -60,7 +60,7 @@ def test_another_model_is_refused_unless_forced(texts_index, tmp_path, other_enc
 
 
 def test_a_model_of_another_dim_is_refused_even_if_forced(index, encoder, tmp_path):
-    with pytest.raises(IndexMismatchError, match="dim 8, the model .* has dim 128"):
+    with pytest.raises(IndexMismatchError, match=r"dim 8, the model .* has dim 128"):
         Index.open(tmp_path / "my.index", encoder=encoder, force=True)
 
 

@@ -11,15 +11,12 @@ import os
 import re
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
 from colbert_prf.encoder import Encoder
-from colbert_prf.index import MemoryIndex
-from colbert_prf.types import EncodedDocument
+from colbert_prf.index import Index
+from colbert_prf.index.layout import IndexLayout
 
 __all__ = ["QUESTIONS", "demo_index", "demo_passages"]
 
@@ -68,13 +65,13 @@ def demo_passages() -> list[tuple[str, str]]:
     return list(passages.items())[:MAX_PASSAGES]
 
 
-def demo_index(encoder: Encoder, *, cache: Path | None = None, progress: bool = True) -> MemoryIndex:
-    """Encode the passages, once: vectors are kept in the user's cache folder.
+def demo_index(encoder: Encoder, *, cache: Path | None = None, progress: bool = True) -> Index:
+    """Index the passages, once: the index is kept in the user's cache folder.
 
     Parameters
     ----------
     encoder
-        Its fingerprint names the cached file.
+        Its fingerprint names the index.
     cache
         Another folder than the user's.
     progress
@@ -82,31 +79,11 @@ def demo_index(encoder: Encoder, *, cache: Path | None = None, progress: bool = 
     """
     passages = demo_passages()
     digest = hashlib.sha256(repr((encoder.fingerprint, passages)).encode("utf-8", "replace")).hexdigest()[:16]
-    file = (cache or _user_cache()) / f"demo-{digest}.npz"
-    if not file.is_file():
-        index = MemoryIndex.create(passages, encoder=encoder, progress=progress)
-        _save(index, file)
-        return index
-    with np.load(file, allow_pickle=False) as arrays:
-        ends = arrays["offsets"][1:-1]
-        documents = map(
-            EncodedDocument,
-            np.split(arrays["token_ids"], ends),
-            np.split(arrays["vectors"].astype(np.float32), ends),
-        )
-        doc_ids, texts = zip(*passages, strict=True)
-        return MemoryIndex(doc_ids, list(documents), texts=texts, encoder=encoder)
-
-
-def _save(index: MemoryIndex, file: Path) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as stream:
-        try:
-            np.savez(stream, vectors=index.vectors.astype(np.float16), token_ids=index.token_ids, offsets=index.offsets)
-            stream.close()
-            Path(stream.name).replace(file)
-        finally:
-            Path(stream.name).unlink(missing_ok=True)
+    path = (cache or _user_cache()) / f"demo-{digest}.index"
+    if IndexLayout(path).manifest.is_file():
+        return Index.open(path, encoder=encoder)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return Index.create(path, passages, encoder=encoder, bits=4, resume=True, progress=progress)
 
 
 def _user_cache() -> Path:

@@ -147,10 +147,10 @@ class Builder:
             items = refuse_known(self._skip(iter(items), seen), seen.add)
             records = _counted(encode_items(items, encoder), lambda record: advance(1))
             batches = batches_of(records, self.settings)
+            self._compress_if_full()
             for chunk in write_chunks(self.layout, self.settings, batches, first=self.state.next_chunk):
                 self._save(chunks=(*self.state.chunks, chunk), next_chunk=self.state.next_chunk + 1)
-                if self._spooled >= (SEGMENT_VECTORS if self.state.codec else SPOOL_VECTORS):
-                    self._compress(expected=self._expected(), advance=_ignore)
+                self._compress_if_full()
         waiting = sum(chunk.num_documents for chunk in self.state.chunks)
         with progress_bar("Compressing", total=waiting, shown=progress) as advance:
             self._compress(expected=self._spooled, advance=advance)
@@ -170,6 +170,10 @@ class Builder:
         """Vectors of the whole corpus, guessed before its end: by the number of documents, else four times as many."""
         documents = sum(chunk.num_documents for chunk in self.state.chunks)
         return int(self._spooled * max(1.0, self.total / documents if self.total else 4.0))
+
+    def _compress_if_full(self) -> None:
+        if self._spooled >= (SEGMENT_VECTORS if self.state.codec else SPOOL_VECTORS):
+            self._compress(expected=self._expected(), advance=_ignore)
 
     def _compress(self, *, expected: int, advance: Callable[[int], object]) -> None:
         """Turn the spool into segments, a segment's worth of chunks at a time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import warnings
 from collections.abc import Iterable, Iterator
@@ -26,7 +27,7 @@ from colbert_prf.index.segment import Segment
 from colbert_prf.index.segments_writer import SEGMENT_VECTORS, compress, write_codec, write_segments
 from colbert_prf.index.snapshot import Snapshot
 
-__all__ = ["add_items", "delete_documents", "merge_segments", "retrain_codec"]
+__all__ = ["add_items", "delete_documents", "merge_segments", "retrain_codec", "warn_if_outgrown"]
 
 OUTGROWN = 4
 """Times as many vectors as the codec was trained for, from which on a new one would have twice the centroids."""
@@ -48,7 +49,18 @@ def add_items(layout: IndexLayout, items: Iterable[Item], *, encoder: Encoder | 
         written = _write(old, old.codec, (compress(batch, old.codec) for batch in batches))
         if written:
             _publish(layout, old.manifest.next(segments=(*old.manifest.segments, *written)))
-            _warn_if_outgrown(layout, old, Manifest.read(layout.manifest))
+
+
+def warn_if_outgrown(path: str | os.PathLike[str], manifest: Manifest) -> None:
+    """Say so, to the caller's caller, when a codec has far more vectors to serve than it was trained for."""
+    trained_for = max(manifest.codec.trained_for, 1)
+    if manifest.num_vectors > OUTGROWN * trained_for and manifest.codec.num_centroids < MAX_CENTROIDS:
+        warnings.warn(
+            f"{os.fspath(path)} has {manifest.num_vectors:,} vectors, its codec was trained for {trained_for:,}: "
+            "search gets slower and less precise; train a new one with merge(retrain=True)",
+            OutgrownCodecWarning,
+            stacklevel=3,
+        )
 
 
 def delete_documents(layout: IndexLayout, doc_ids: Iterable[str]) -> None:
@@ -160,14 +172,3 @@ def _encoded_again(old: Snapshot, encoder: Encoder) -> Iterator[Record]:
     live = np.flatnonzero(old.live)
     items = (Item(old.doc_id(int(p)), None, old.text(int(p)), old.metadata(int(p))) for p in live)
     return encode_items(items, encoder)
-
-
-def _warn_if_outgrown(layout: IndexLayout, old: Snapshot, new: Manifest) -> None:
-    trained_for = max(new.codec.trained_for, 1)
-    if new.num_vectors > OUTGROWN * trained_for and new.codec.num_centroids < MAX_CENTROIDS:
-        warnings.warn(
-            f"{layout.path} has {new.num_vectors:,} vectors, its codec was trained for {trained_for:,}: search gets "
-            "slower and less precise; train a new one with merge(retrain=True)",
-            OutgrownCodecWarning,
-            stacklevel=4,
-        )

@@ -119,7 +119,8 @@ class Codec:
         dim = sample.shape[1]
         shuffled = np.random.default_rng(seed).permutation(len(sample))
         padded = _padded(sample[shuffled] if len(sample) else np.eye(1, dim, dtype=np.float32))
-        count = min(num_centroids_for(num_vectors_expected), num_centroids_for(len(padded)) * 4, len(padded))
+        # A centroid needs a few vectors of the sample, except where these are all there are.
+        count = min(num_centroids_for(num_vectors_expected), max(num_centroids_for(len(padded)), len(padded) // 8))
         with _workers() as workers:
             centroids, cells = cluster(padded, count, seed=seed, **workers)
             centroids = centroids.astype(np.float16).astype(np.float32)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.arrays import Array
 
 __all__ = ["Identifiers", "SeenIds", "identifier_arrays"]
@@ -45,9 +47,12 @@ class Identifiers:
     ----------
     arrays
         As made by :func:`identifier_arrays`, mapped.
+    path
+        The file of the bytes, for messages.
     """
 
-    def __init__(self, arrays: Mapping[str, Array]) -> None:
+    def __init__(self, arrays: Mapping[str, Array], *, path: Path = Path()) -> None:
+        self._path = path
         self._bytes = arrays["id_bytes"]
         self._offsets = arrays["id_offsets"]
         self._hashes = arrays["id_hashes"]
@@ -57,7 +62,10 @@ class Identifiers:
         return len(self._order)
 
     def __getitem__(self, position: int) -> str:
-        return self._raw(position).decode("utf-8", "surrogatepass")
+        try:
+            return self._raw(position).decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise IndexFormatError(f"the id at {position} is damaged ({error.reason})", path=self._path) from error
 
     def __iter__(self) -> Iterator[str]:
         for position in range(len(self)):

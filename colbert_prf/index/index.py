@@ -15,7 +15,7 @@ import numpy.typing as npt
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
 from colbert_prf.index.builder import create_index
-from colbert_prf.index.changes import add_items, delete_documents, merge_segments, retrain_codec
+from colbert_prf.index.changes import add_items, delete_documents, merge_segments, retrain_codec, warn_if_outgrown
 from colbert_prf.index.codec import BITS, Codec
 from colbert_prf.index.info import IndexInfo, describe
 from colbert_prf.index.layout import IndexLayout
@@ -207,11 +207,13 @@ class Index:
             raise InputError("the index was made from vectors; add to it with add_vectors, or open it with an encoder")
         add_items(self._layout, text_items(documents), encoder=self.encoder)
         self.reload()
+        warn_if_outgrown(self._layout.path, self._snapshot.manifest)
 
     def add_vectors(self, encoded: EncodedDocuments) -> None:
         """Add vectors made elsewhere; see :meth:`create_from_vectors` and :meth:`add`."""
         add_items(self._layout, vector_items(encoded), encoder=None)
         self.reload()
+        warn_if_outgrown(self._layout.path, self._snapshot.manifest)
 
     def delete(self, doc_ids: Iterable[str]) -> None:
         """Delete documents, all of them or none; an unknown id is an :class:`InputError` that names it."""

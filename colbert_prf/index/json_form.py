@@ -7,6 +7,7 @@ import types
 import typing
 import zlib
 from dataclasses import asdict, fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -89,13 +90,19 @@ def _convert(type_: Any, value: Any, where: str) -> Any:
 
 
 def _convert_dataclass(type_: Any, value: Any, where: str) -> Any:
-    hints = typing.get_type_hints(type_)
-    names = {item.name for item in fields(type_)}
+    hints = _hints(type_)
+    names = hints.keys()
     content = _of(dict, value, where)
     if content.keys() != names:
         missing, unknown = sorted(names - content.keys()), sorted(content.keys() - names)
         raise TypeError(f"{where} lacks the keys {missing} and has the unknown keys {unknown}")
     return type_(**{key: _convert(hints[key], item, f"{where}.{key}") for key, item in content.items()})
+
+
+@cache
+def _hints(type_: Any) -> dict[str, Any]:
+    hints = typing.get_type_hints(type_)
+    return {item.name: hints[item.name] for item in fields(type_)}
 
 
 def _of(type_: type[Value], value: Any, where: str) -> Value:

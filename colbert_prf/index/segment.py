@@ -63,7 +63,7 @@ class Segment:
         self.columns = {name: arrays[name] for name in names}
         self.token_ids = arrays["token_ids"]
         self.offsets: npt.NDArray[np.int64] = arrays["offsets"]
-        self.doc_ids = Identifiers(arrays)
+        self.doc_ids = Identifiers(arrays, path=layout.array(self.folder, "id_bytes"))
         self._texts = self._blobs("texts")
         self._metadata = self._blobs("metadata")
         if codec:

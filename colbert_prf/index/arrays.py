@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import io
+import os
 import zlib
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -126,13 +127,11 @@ def open_array(path: Path, info: ArrayInfo) -> Array:
     IndexFormatError
         Naming the file, if it is missing or not the one the manifest speaks of.
     """
-    start = _data_start(path, info)
-    if 0 in info.shape:
-        return np.empty(info.shape, dtype=info.dtype)
-    try:
-        mapped = np.memmap(path, dtype=np.dtype(info.dtype), mode="r", offset=start, shape=info.shape)
-    except (OSError, ValueError) as error:
-        raise IndexFormatError(f"cannot be memory-mapped ({error})", path=path) from error
+    with _opened(path) as file:
+        start = _data_start(file, path, info)
+        if 0 in info.shape:
+            return np.empty(info.shape, dtype=info.dtype)
+        mapped = np.memmap(file, dtype=np.dtype(info.dtype), mode="r", offset=start, shape=info.shape)
     return mapped.view(np.ndarray)
 
 
@@ -144,8 +143,9 @@ def check_array(path: Path, info: ArrayInfo) -> None:
     IndexFormatError
         Naming the file, if a single bit is not as it was written.
     """
-    start = _data_start(path, info)
-    with path.open("rb") as file:
+    with _opened(path) as file:
+        start = _data_start(file, path, info)
+        file.seek(0)
         header = file.read(start)
         checksum = 0
         for piece in iter(partial(file.read, READ_BYTES), b""):
@@ -158,21 +158,24 @@ def check_array(path: Path, info: ArrayInfo) -> None:
         )
 
 
-def _data_start(path: Path, info: ArrayInfo) -> int:
-    """Where the data begins, after everything that can be checked without reading it."""
+def _opened(path: Path) -> BinaryIO:
     try:
-        size = path.stat().st_size
+        return path.open("rb")
     except OSError as error:
         message = f"cannot be read ({error.strerror}); restore it from a copy or build the index again"
         raise IndexFormatError(message, path=path) from error
+
+
+def _data_start(file: BinaryIO, path: Path, info: ArrayInfo) -> int:
+    """Where the data begins, after everything that can be checked without reading it."""
+    size = os.fstat(file.fileno()).st_size
     if size != info.num_bytes:
         raise IndexFormatError(f"expected {info.num_bytes} bytes, found {size}: truncated or foreign", path=path)
-    with path.open("rb") as file:
-        if file.read(len(_MAGIC)) != _MAGIC:
-            raise IndexFormatError("not a .npy file of version 1.0: damaged or foreign", path=path)
-        length = int.from_bytes(file.read(2), "little")
-        header = file.read(length)
-        start = file.tell()
+    if file.read(len(_MAGIC)) != _MAGIC:
+        raise IndexFormatError("not a .npy file of version 1.0: damaged or foreign", path=path)
+    length = int.from_bytes(file.read(2), "little")
+    header = file.read(length)
+    start = file.tell()
     # Not NumPy's own reader: a damaged header sends it through the tokenizer, which raises whatever it likes.
     try:
         found = ast.literal_eval(header.decode("latin1").strip())

@@ -15,21 +15,21 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TypeVar
 
 import numpy as np
 
 from colbert_prf.encoder import Encoder
-from colbert_prf.errors import IndexMismatchError, StorageError
+from colbert_prf.errors import IndexMismatchError
 from colbert_prf.index.batch import batches_of
+from colbert_prf.index.build_state import BuildState, check_folder
 from colbert_prf.index.codec import Codec, sample_size_for
 from colbert_prf.index.identifiers import SeenIds
-from colbert_prf.index.json_form import read_json, write_json
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.lock import writing
-from colbert_prf.index.manifest import FORMAT_VERSION, CodecInfo, Manifest, SegmentInfo, Settings
+from colbert_prf.index.manifest import Manifest, SegmentInfo, Settings
 from colbert_prf.index.records import Item, encode_items, refuse_known
 from colbert_prf.index.sampling import sample_vectors
 from colbert_prf.index.segment import Segment
@@ -41,20 +41,8 @@ __all__ = ["Builder", "create_index"]
 
 SPOOL_VECTORS = 1 << 25
 GENERATION = 1
-KIND = "colbert-prf build"
 
 Thing = TypeVar("Thing")
-
-
-@dataclass(frozen=True)
-class BuildState:
-    """What is whole of an unfinished build; documents are in the segments, then in the chunks."""
-
-    settings: Settings
-    codec: CodecInfo | None = None
-    segments: tuple[SegmentInfo, ...] = ()
-    chunks: tuple[SegmentInfo, ...] = ()
-    next_chunk: int = 0
 
 
 def create_index(
@@ -95,7 +83,7 @@ def create_index(
     """
     layout.path.mkdir(parents=True, exist_ok=True)
     with writing(layout, "create"):
-        _check_folder(layout, resume=resume)
+        check_folder(layout, resume=resume)
         if layout.manifest.exists():  # killed after the manifest and before the last line of this function
             shutil.rmtree(layout.building)
             return
@@ -128,8 +116,8 @@ class Builder:
         self.seed = seed
         self.codec = codec
         if layout.build_state.exists():
-            self.state = read_json(layout.build_state, BuildState, kind=KIND, version=FORMAT_VERSION)
-            self._check_resumable()
+            self.state = BuildState.read(layout, settings)
+            self.codec = self._stored_codec()
             return
         layout.building.mkdir(exist_ok=True)
         layout.remove_unused(())
@@ -140,10 +128,9 @@ class Builder:
     def run(self, items: Iterable[Item], encoder: Encoder | None, *, progress: bool) -> None:
         """Read, encode, spool and compress everything that is not yet done."""
         seen = SeenIds()
-        done = sum(part.num_documents for part in (*self.state.segments, *self.state.chunks))
         verb = "Encoding" if encoder else "Reading"
         with progress_bar(verb, total=self.total, shown=progress) as advance:
-            advance(done)
+            advance(self.state.num_documents)
             items = refuse_known(self._skip(iter(items), seen), seen.add)
             records = _counted(encode_items(items, encoder), lambda record: advance(1))
             batches = batches_of(records, self.settings)
@@ -153,7 +140,7 @@ class Builder:
                 self._compress_if_full()
         waiting = sum(chunk.num_documents for chunk in self.state.chunks)
         with progress_bar("Compressing", total=waiting, shown=progress) as advance:
-            self._compress(expected=self._spooled, advance=advance)
+            self._compress(expected=self.state.num_spooled, advance=advance)
 
     def publish(self) -> None:
         """Write the manifest, then remove what only the build needed."""
@@ -162,17 +149,13 @@ class Builder:
         manifest.write(self.layout.manifest)
         shutil.rmtree(self.layout.building)
 
-    @property
-    def _spooled(self) -> int:
-        return sum(chunk.num_vectors for chunk in self.state.chunks)
-
     def _expected(self) -> int:
         """Vectors of the whole corpus, guessed before its end: by the number of documents, else four times as many."""
         documents = sum(chunk.num_documents for chunk in self.state.chunks)
-        return int(self._spooled * max(1.0, self.total / documents if self.total else 4.0))
+        return int(self.state.num_spooled * max(1.0, self.total / documents if self.total else 4.0))
 
     def _compress_if_full(self) -> None:
-        if self._spooled >= (SEGMENT_VECTORS if self.state.codec else SPOOL_VECTORS):
+        if self.state.num_spooled >= (SEGMENT_VECTORS if self.state.codec else SPOOL_VECTORS):
             self._compress(expected=self._expected(), advance=_ignore)
 
     def _compress(self, *, expected: int, advance: Callable[[int], object]) -> None:
@@ -213,37 +196,17 @@ class Builder:
             seen.add(doc_id)
         return items
 
-    def _check_resumable(self) -> None:
-        state = self.state.settings
-        for name in (item.name for item in fields(Settings)):
-            if getattr(state, name) != getattr(self.settings, name):
-                raise IndexMismatchError(
-                    f"the interrupted build had {name} = {getattr(state, name)!r}, now it is "
-                    f"{getattr(self.settings, name)!r}; resume with the same settings, or remove the folder",
-                    path=self.layout.path,
-                )
+    def _stored_codec(self) -> Codec | None:
         if self.state.codec is None:
-            return
+            return self.codec
         stored = open_codec(self.layout, self.state.codec, self.settings)
         if self.codec is not None and not np.array_equal(stored.centroids, self.codec.centroids):
             raise IndexMismatchError("the interrupted build had another codec; give the same", path=self.layout.path)
-        self.codec = stored
+        return stored
 
     def _save(self, **changes: object) -> None:
         self.state = replace(self.state, **changes)  # type: ignore[arg-type]
-        write_json(self.layout.build_state, self.state, kind=KIND, version=FORMAT_VERSION)
-
-
-def _check_folder(layout: IndexLayout, *, resume: bool) -> None:
-    if foreign := layout.foreign():
-        raise StorageError(f"the folder is not empty, it has {foreign[0]!r}; give a new folder", path=layout.path)
-    interrupted = layout.building.exists()
-    if layout.manifest.exists() and not (resume and interrupted):
-        raise StorageError("there is an index already; open it, or give a new folder", path=layout.path)
-    if interrupted and not resume:
-        raise StorageError(
-            "there is an interrupted build; continue it with resume=True, or remove it", path=layout.path
-        )
+        self.state.write(self.layout)
 
 
 def _first_chunks(chunks: tuple[SegmentInfo, ...]) -> list[SegmentInfo]:

@@ -65,7 +65,7 @@ def test_the_spool_is_bounded(tmp_path, make_documents, small_pieces, monkeypatc
 
     def watched(self, **changes):
         save(self, **changes)
-        spooled.append(self._spooled)
+        spooled.append(self.state.num_spooled)
 
     monkeypatch.setattr(builder.Builder, "_save", watched)
     index = create(tmp_path / "i", make_documents(100))

@@ -1,0 +1,128 @@
+"""What can be read from an open index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.index.codec import Codec
+from colbert_prf.index.info import IndexInfo, describe
+from colbert_prf.index.manifest import Settings
+from colbert_prf.index.segment import Segment
+from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.types import EncodedQuery, TokenIds, Vectors
+
+__all__ = ["IndexReader"]
+
+
+class IndexReader:
+    """Reads one generation; each call sees the one that is current when it begins.
+
+    Parameters
+    ----------
+    snapshot
+        The generation.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The generation this object shows: take it once where several calls must see the same."""
+        return self._snapshot
+
+    def info(self) -> IndexInfo:
+        """What the index is made of."""
+        return describe(self._snapshot)
+
+    @property
+    def _settings(self) -> Settings:
+        return self._snapshot.manifest.settings
+
+    @property
+    def num_documents(self) -> int:
+        """Documents that are not deleted: N."""
+        return self._snapshot.manifest.num_documents
+
+    @property
+    def num_vectors(self) -> int:
+        """Vectors of documents that are not deleted."""
+        return self._snapshot.manifest.num_vectors
+
+    @property
+    def num_positions(self) -> int:
+        """One more than the largest position; deleted documents keep theirs until a merge."""
+        return int(self._snapshot.starts[-1])
+
+    @property
+    def dim(self) -> int:
+        """Components of a vector."""
+        return self._settings.dim
+
+    @property
+    def bits(self) -> int:
+        """Bits per component."""
+        return self._settings.bits
+
+    @property
+    def vocabulary_size(self) -> int:
+        """One more than the largest token id."""
+        return self._settings.vocabulary_size
+
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """Token ids that carry no word."""
+        return frozenset(self._settings.special_ids)
+
+    @property
+    def generation(self) -> int:
+        """How many times the index was changed, its creation included."""
+        return self._snapshot.manifest.generation
+
+    @property
+    def codec(self) -> Codec:
+        """What compresses the vectors."""
+        return self._snapshot.codec
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The segments, in the order of positions."""
+        return list(self._snapshot.segments)
+
+    def document_frequency(self, token_ids: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """In how many live documents each of some tokens is; 0 for one that is not in the vocabulary."""
+        tokens = np.asarray(token_ids, dtype=np.int64)
+        known = (tokens >= 0) & (tokens < self.vocabulary_size)
+        return np.where(known, self._snapshot.document_frequencies[np.where(known, tokens, 0)], 0)
+
+    def doc_id(self, position: int) -> str:
+        """The id of a document."""
+        return self._snapshot.doc_id(position)
+
+    def text(self, position: int) -> str | None:
+        """The text of a document, where texts are kept."""
+        return self._snapshot.text(position)
+
+    def metadata(self, position: int) -> dict[str, Any]:
+        """The metadata of a document; empty where it has none."""
+        return self._snapshot.metadata(position)
+
+    def positions(self, doc_ids: Iterable[str]) -> npt.NDArray[np.int64]:
+        """The positions of live documents; an unknown id is an :class:`InputError` that names it."""
+        return self._snapshot.positions(doc_ids)
+
+    def vectors(self, position: int) -> Vectors:
+        """The decoded vectors of a document, of shape (num_tokens, dim)."""
+        return self._snapshot.vectors(position)
+
+    def token_ids(self, position: int) -> TokenIds:
+        """The token of each vector of a document, of shape (num_tokens,)."""
+        return self._snapshot.token_ids(position)
+
+    def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:
+        """Score every position exactly on decoded vectors, of shape (num_positions,); minus infinity if deleted."""
+        return self._snapshot.score(query)

@@ -80,20 +80,32 @@ def test_the_number_of_documents_guides_the_codec(tmp_path, make_documents, smal
     assert index.num_vectors == pytest.approx(index.codec.trained_for, rel=0.2)
 
 
-@pytest.mark.parametrize("after", [1, 5, 30, 59, 99])
+@pytest.mark.parametrize("after", [1, 30, 59])
 @pytest.mark.parametrize("given_codec", [False, True])
 def test_a_resumed_build_is_the_build_that_was_not_interrupted(
     tmp_path, make_documents, contents, small_pieces, after, given_codec
 ):
-    documents = make_documents(100)
+    documents = make_documents(60)
     whole = create(tmp_path / "whole", documents)
     options = {"codec": whole.codec} if given_codec else {}
     with pytest.raises(StreamError):
-        create(tmp_path / "again", interrupted(documents, after), total=100, **options)
+        create(tmp_path / "again", interrupted(documents, after), total=60, **options)
     resumed = create(tmp_path / "again", documents, resume=True, **options)
     assert contents(resumed) == contents(whole)
-    assert resumed.verify().num_documents == 100
+    assert resumed.verify().num_documents == 60
     assert not IndexLayout(tmp_path / "again").building.exists()
+
+
+def test_a_build_interrupted_while_training_trains_on_the_same_sample(
+    tmp_path, make_documents, contents, small_pieces, monkeypatch
+):
+    documents = make_documents(60)
+    whole = create(tmp_path / "whole", documents)
+    with monkeypatch.context() as patch:
+        patch.setattr(builder, "sample_vectors", lambda *given, **options: next(interrupted([], 0)))
+        with pytest.raises(StreamError):
+            create(tmp_path / "again", documents)
+    assert contents(create(tmp_path / "again", documents, resume=True)) == contents(whole)
 
 
 def test_documents_already_done_are_not_encoded_again(tmp_path, encoder, monkeypatch):

@@ -57,7 +57,7 @@ def assert_same_ranking(found, expected):
     assert [score for _, score in found] == pytest.approx([score for _, score in expected], abs=1e-5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(OPERATIONS, st.sampled_from([2, 16]), st.sampled_from([10, 1 << 22]))
 def test_after_any_changes_the_index_is_a_fresh_build_with_the_same_codec(
     make_documents, contents, ranking_of, a_query, operations, bits, segment_vectors

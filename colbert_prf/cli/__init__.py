@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -42,7 +43,9 @@ for command in (demo, index, search, add, delete, merge, verify, info, export):
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command; our errors become one line and exit code 1, wrong usage exit code 2."""
     try:
-        code = cli.main(args=arguments, prog_name="colbert-prf", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning  # type: ignore[assignment]  # it needs the message alone
+            code = cli.main(args=arguments, prog_name="colbert-prf", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
         error.show()
@@ -58,3 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.stderr.close()
         sys.exit(0)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    click.echo("Warning: " + " ".join(str(message).split()), err=True)

@@ -103,18 +103,18 @@ def print_ranking(output: Console, ranking: Ranking, *, text: str) -> None:
     output.print(f"[bold]{escape(text)}[/bold]")
     for rank, hit in enumerate(ranking, start=1):
         output.print(f"{rank:>3}. [green]{hit.score:7.3f}[/green]  [cyan]{escape(hit.doc_id)}[/cyan]")
-        if hit.text is not None:
-            output.print(
-                Padding(escape(_shortened(hit.text)), (0, 0, 0, 14)) if output.is_terminal else _indented(hit.text)
-            )
+        if (passage := hit.text) is not None:
+            _print_indented(output, escape(_shortened(passage)), 14)
     stages = ", ".join(f"{stage} {1000 * seconds:.1f} ms" for stage, seconds in ranking.timings.items())
-    output.print(f"     [dim]{stages}[/dim]\n")
+    _print_indented(output, f"[dim]{stages}[/dim]", 5)
+    output.print()
+
+
+def _print_indented(output: Console, markup: str, spaces: int) -> None:
+    """Keep the indent of every line a terminal breaks; in a pipe nothing is broken."""
+    output.print(Padding(markup, (0, 0, 0, spaces)) if output.is_terminal else " " * spaces + markup)
 
 
 def _shortened(text: str, characters: int = 240) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= characters else flat[:characters].rsplit(" ", 1)[0] + " …"
-
-
-def _indented(text: str) -> str:
-    return " " * 14 + escape(_shortened(text))

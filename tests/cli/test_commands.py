@@ -7,11 +7,12 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 
 import pytest
 from click.testing import CliRunner
 
-from colbert_prf import __version__
+from colbert_prf import Encoder, OutgrownCodecWarning, __version__
 from colbert_prf.cli import cli, main
 
 CORPUS = "fish\tGoldfish grow all their life if the tank is large.\nbank\tThe bank raised its rates again.\n"
@@ -192,6 +193,22 @@ def test_ctrl_c_is_quiet_and_leaves_nothing(tmp_path):
 
 def test_the_version():
     assert run("--version").stdout.split()[-1] == __version__
+
+
+def test_a_warning_is_one_line(monkeypatch, capsys):
+    load = Encoder.load
+
+    def warning_load(model=None):
+        warnings.warn("the index has\noutgrown its codec", OutgrownCodecWarning, stacklevel=2)
+        return load(model)
+
+    monkeypatch.setattr(Encoder, "load", staticmethod(warning_load))
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        with pytest.raises(SystemExit) as stopped:
+            main(["info", "--json"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().err == "Warning: the index has outgrown its codec\n"
 
 
 def test_main_returns_the_exit_code():

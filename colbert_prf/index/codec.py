@@ -23,13 +23,15 @@ from colbert_prf.types import Vectors
 
 __all__ = ["ARRAYS", "BITS", "MAX_CENTROIDS", "Codec", "num_centroids_for", "sample_size_for"]
 
-ARRAYS = ("centroids", "cell_centers", "cell_lists", "spread", "scale_unit")
+ARRAYS = ("centroids", "centroid_steps", "cell_centers", "cell_lists", "spread", "scale_unit")
 BITS = (1, 2, 4, 8, 16)
 MAX_CENTROIDS = 1 << 16
 """So that a code always takes two bytes; reached at 2^28 vectors, some three million passages."""
 POINTS_PER_CENTROID = 48
 MAX_SAMPLE = 1 << 21
 """Vectors, at most one gigabyte of them at dim 128: the largest piece of memory a build takes."""
+SMALLEST_RANGE = 1e-3
+"""Of the centroids in a dimension, where all of them are zero."""
 PADDING = 16
 """Kernels want a multiple of this many dimensions; others are filled up with zeros."""
 
@@ -64,8 +66,9 @@ class Codec:
     bits
         Per component: 1, 2, 4, 8 or 16.
     arrays
-        ``centroids``, float16 of shape (num_centroids, padded dim); ``cell_centers`` and ``cell_lists``, which find
-        the centroid of a vector; ``spread``, float32 of shape (padded dim,), and ``scale_unit`` of the residuals.
+        ``centroids``, int8 of shape (num_centroids, padded dim), in units of ``centroid_steps``, float32 of shape
+        (padded dim,); ``cell_centers``, in the same units, and ``cell_lists``, which find the centroid of a vector;
+        ``spread``, float32 of shape (padded dim,), and ``scale_unit`` of the residuals.
     dim
         Components of a vector.
     trained_for
@@ -87,11 +90,9 @@ class Codec:
         self.dim = dim
         self.trained_for = trained_for
         self.arrays = dict(arrays)
-        self.centroids: Vectors = np.ascontiguousarray(arrays["centroids"], dtype=np.float32)
-        self.cells = Cells(
-            np.ascontiguousarray(arrays["cell_centers"], dtype=np.float32),
-            np.ascontiguousarray(arrays["cell_lists"], dtype=np.int32),
-        )
+        steps = np.asarray(arrays["centroid_steps"])
+        self.centroids: Vectors = arrays["centroids"] * steps
+        self.cells = Cells(arrays["cell_centers"] * steps, np.ascontiguousarray(arrays["cell_lists"], dtype=np.int32))
         unit = np.float32(np.asarray(arrays["scale_unit"])[0])
         self.residuals = ResidualCodec(min(bits, 8), np.array(arrays["spread"], dtype=np.float32), unit)
 
@@ -110,7 +111,7 @@ class Codec:
         seed
             Chooses the first centroids.
         """
-        from colbert_prf.kernels.centroids import assign_in_cells
+        from colbert_prf.kernels.centroids import Cells, assign_in_cells
         from colbert_prf.kernels.clustering import cluster
         from colbert_prf.kernels.residuals import train
 
@@ -123,12 +124,16 @@ class Codec:
         count = min(num_centroids_for(num_vectors_expected), max(num_centroids_for(len(padded)), len(padded) // 8))
         with _workers() as workers:
             centroids, cells = cluster(padded, count, seed=seed, **workers)
-            centroids = centroids.astype(np.float16).astype(np.float32)
-            codes = assign_in_cells(padded, centroids, cells, **workers)
+            # A byte is enough: the residuals are taken from the rounded centroids.
+            steps = np.maximum(np.abs(centroids).max(axis=0), SMALLEST_RANGE).astype(np.float32) / 127
+            rounded, centers = _in_steps(centroids, steps), _in_steps(cells.centers, steps)
+            centroids = rounded * steps
+            codes = assign_in_cells(padded, centroids, Cells(centers * steps, cells.lists), **workers)
         residuals = train(padded - centroids[codes], min(bits, 8))
         arrays: dict[str, Array] = {
-            "centroids": centroids.astype(np.float16),
-            "cell_centers": cells.centers.astype(np.float16),
+            "centroids": rounded,
+            "centroid_steps": steps,
+            "cell_centers": centers,
             "cell_lists": cells.lists.astype(np.uint16),
             "spread": residuals.spread,
             "scale_unit": np.array([residuals.unit], dtype=np.float32),
@@ -189,6 +194,11 @@ def _workers() -> Iterator[Workers]:
     """All cores, for as long as the block runs; they do not change a result."""
     with ThreadPoolExecutor(available_cores()) as executor:
         yield {"threads": available_cores(), "executor": executor}
+
+
+def _in_steps(array: Vectors, steps: Vectors) -> npt.NDArray[np.int8]:
+    rounded: npt.NDArray[np.int8] = np.clip(np.rint(array / steps), -127, 127).astype(np.int8)
+    return rounded
 
 
 def _padded(vectors: Vectors) -> Vectors:

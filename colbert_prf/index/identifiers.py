@@ -30,7 +30,7 @@ def identifier_arrays(doc_ids: Sequence[str]) -> dict[str, Array]:
     """
     encoded = [_encode(doc_id) for doc_id in doc_ids]
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    hashes = np.array([_hash(item) for item in encoded], dtype=np.uint64)
+    hashes = np.array([_hash(item) for item in encoded], dtype=np.uint32)
     order = np.argsort(hashes, kind="stable")
     return {
         "id_bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8),
@@ -74,7 +74,7 @@ class Identifiers:
     def find(self, doc_id: str) -> int | None:
         """The position of an id, if it is there."""
         raw = _encode(doc_id)
-        wanted = np.uint64(_hash(raw))
+        wanted = np.uint32(_hash(raw))
         place = int(np.searchsorted(self._hashes, wanted))
         while place < len(self._hashes) and self._hashes[place] == wanted:
             position = int(self._order[place])
@@ -134,4 +134,4 @@ def _encode(doc_id: str) -> bytes:
 
 
 def _hash(raw: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")
+    return int.from_bytes(hashlib.blake2b(raw, digest_size=4).digest(), "little")

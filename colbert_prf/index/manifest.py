@@ -11,7 +11,7 @@ from colbert_prf.index.json_form import read_json, write_json
 
 __all__ = ["FORMAT_VERSION", "CodecInfo", "DeletionInfo", "Manifest", "ModelInfo", "SegmentInfo", "Settings"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 KIND = "colbert-prf index"
 
 

@@ -29,8 +29,9 @@ def codec(request) -> Codec:
 def test_numbers_worked_out_by_hand():
     """One centroid, residuals of ±0.1 around it, levels ±0.5 and ±1.5 times 0.9957, scales in hundredths."""
     arrays = {
-        "centroids": np.eye(1, 16, dtype=np.float16),
-        "cell_centers": np.eye(1, 16, dtype=np.float16),
+        "centroids": 100 * np.eye(1, 16, dtype=np.int8),
+        "centroid_steps": np.full(16, 0.01, dtype=np.float32),
+        "cell_centers": 100 * np.eye(1, 16, dtype=np.int8),
         "cell_lists": np.zeros((1, 1), dtype=np.uint16),
         "spread": np.ones(16, dtype=np.float32),
         "scale_unit": np.array([0.01], dtype=np.float32),

@@ -23,7 +23,7 @@ from colbert_prf.types import Vectors
 
 __all__ = ["ARRAYS", "BITS", "MAX_CENTROIDS", "Codec", "num_centroids_for", "sample_size_for"]
 
-ARRAYS = ("centroids", "centroid_steps", "cell_centers", "cell_lists", "spread", "scale_unit")
+ARRAYS = ("centroids", "centroid_steps", "radii", "cell_centers", "cell_lists", "spread", "scale_unit")
 BITS = (1, 2, 4, 8, 16)
 MAX_CENTROIDS = 1 << 16
 """So that a code always takes two bytes; reached at 2^28 vectors, some three million passages."""
@@ -67,7 +67,8 @@ class Codec:
         Per component: 1, 2, 4, 8 or 16.
     arrays
         ``centroids``, int8 of shape (num_centroids, padded dim), in units of ``centroid_steps``, float32 of shape
-        (padded dim,); ``cell_centers``, in the same units, and ``cell_lists``, which find the centroid of a vector;
+        (padded dim,); ``radii``, float16 of shape (num_centroids,), the root mean square length of the residuals of
+        each; ``cell_centers``, in the same units, and ``cell_lists``, which find the centroid of a vector;
         ``spread``, float32 of shape (padded dim,), and ``scale_unit`` of the residuals.
     dim
         Components of a vector.
@@ -91,6 +92,7 @@ class Codec:
         self.trained_for = trained_for
         self.arrays = dict(arrays)
         steps = np.asarray(arrays["centroid_steps"])
+        self.radii: npt.NDArray[np.float32] = np.asarray(arrays["radii"], dtype=np.float32)
         self.centroids: Vectors = arrays["centroids"] * steps
         self.cells = Cells(arrays["cell_centers"] * steps, np.ascontiguousarray(arrays["cell_lists"], dtype=np.int32))
         unit = np.float32(np.asarray(arrays["scale_unit"])[0])
@@ -129,10 +131,14 @@ class Codec:
             rounded, centers = _in_steps(centroids, steps), _in_steps(cells.centers, steps)
             centroids = rounded * steps
             codes = assign_in_cells(padded, centroids, Cells(centers * steps, cells.lists), **workers)
-        residuals = train(padded - centroids[codes], min(bits, 8))
+        differences = padded - centroids[codes]
+        residuals = train(differences, min(bits, 8))
+        squares = np.bincount(codes, np.square(differences).sum(axis=1), minlength=count)
+        radii = np.sqrt(squares / np.maximum(np.bincount(codes, minlength=count), 1))
         arrays: dict[str, Array] = {
             "centroids": rounded,
             "centroid_steps": steps,
+            "radii": radii.astype(np.float16),
             "cell_centers": centers,
             "cell_lists": cells.lists.astype(np.uint16),
             "spread": residuals.spread,

@@ -31,6 +31,7 @@ def test_numbers_worked_out_by_hand():
     arrays = {
         "centroids": 100 * np.eye(1, 16, dtype=np.int8),
         "centroid_steps": np.full(16, 0.01, dtype=np.float32),
+        "radii": np.full(1, 0.4, dtype=np.float16),
         "cell_centers": 100 * np.eye(1, 16, dtype=np.int8),
         "cell_lists": np.zeros((1, 1), dtype=np.uint16),
         "spread": np.ones(16, dtype=np.float32),
@@ -140,3 +141,12 @@ def test_a_vector_far_from_every_centroid_is_kept_too():
 def test_other_bits_are_refused():
     with pytest.raises(InputError, match=r"bits must be one of \(1, 2, 4, 8, 16\), found 3"):
         Codec.train(unit_vectors(5), num_vectors_expected=5, bits=3)
+
+
+def test_the_radius_of_a_centroid_is_the_length_of_its_residuals():
+    vectors = unit_vectors(600)
+    codec = Codec.train(vectors, num_vectors_expected=600, bits=16)
+    codes = codec.encode(vectors)["codes"]
+    lengths = np.linalg.norm(vectors - codec.centroids[codes][:, : vectors.shape[1]], axis=1)
+    for code in np.unique(codes):
+        assert codec.radii[code] == pytest.approx(np.sqrt(np.mean(np.square(lengths[codes == code]))), abs=1e-3)

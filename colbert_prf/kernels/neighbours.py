@@ -1,0 +1,246 @@
+"""The document vectors nearest to given vectors, through the inverted lists: F_t(υ, r) of the paper.
+
+A vector is compared with the codec's centroids; the document vectors of the best of these are compared with it one by
+one. The lists name documents, so the codes of each document are scanned for the centroid: a few dozen compares, where
+a list of vectors would cost four bytes for each vector of the index.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colbert_prf.kernels.compiled import Array, compiled
+from colbert_prf.kernels.exact import PackedVectors
+from colbert_prf.kernels.parallel import run
+from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec
+
+__all__ = ["Lists", "Neighbours", "nearest_definition", "nearest_packed", "nearest_stored"]
+
+_NONE = -1
+
+
+class Lists(NamedTuple):
+    """The inverted lists of a segment.
+
+    ``lists`` and ``list_offsets`` as :func:`~colbert_prf.kernels.postings.encode_postings` writes them, ``live``
+    (num_documents,): whether each document may be found.
+    """
+
+    lists: NDArray[np.uint8]
+    list_offsets: NDArray[np.int64]
+    live: NDArray[np.bool_]
+
+
+class Neighbours(NamedTuple):
+    """``rows`` (num_vectors, count) of the nearest document vectors, nearest first, and their ``similarities``.
+
+    Where there are fewer than ``count``, the row is -1 and the similarity minus infinity.
+    """
+
+    rows: NDArray[np.int64]
+    similarities: NDArray[np.float32]
+
+    @classmethod
+    def none(cls, num_vectors: int, count: int) -> Neighbours:
+        """No neighbours yet."""
+        return cls(np.full((num_vectors, count), _NONE), np.full((num_vectors, count), -np.inf, np.float32))
+
+
+def nearest_definition(vectors: NDArray[np.float32], stored: NDArray[np.float32], count: int) -> Neighbours:
+    """The definition in NumPy: the rows of ``stored`` with the largest products, equal ones by row.
+
+    >>> nearest_definition(np.eye(1, 2, dtype=np.float32), np.array([[0, 1], [1, 0]], np.float32), 3).rows.tolist()
+    [[1, 0, -1]]
+    """
+    products = vectors @ stored.T
+    order = np.argsort(-products, axis=1, kind="stable")[:, :count]
+    out = Neighbours.none(len(vectors), count)
+    out.rows[:, : order.shape[1]] = order
+    out.similarities[:, : order.shape[1]] = np.take_along_axis(products, order, axis=1)
+    return out
+
+
+@compiled()
+def _insert(rows: Array, similarities: Array, row: int, similarity: np.float32) -> None:
+    """Put a row into a short sorted list; of equals the smaller row comes first."""
+    place = rows.shape[0] - 1
+    last = similarities[place]
+    if similarity < last or (similarity == last and rows[place] != _NONE and row > rows[place]):
+        return
+    while place > 0:
+        before = similarities[place - 1]
+        if before > similarity or (before == similarity and rows[place - 1] != _NONE and rows[place - 1] < row):
+            break
+        rows[place], similarities[place] = rows[place - 1], before
+        place -= 1
+    rows[place], similarities[place] = row, similarity
+
+
+@compiled()
+def _rows_of(
+    code: int, codes: Array, offsets: Array, lists: Array, list_offsets: Array, live: Array, rows: Array
+) -> int:
+    """Write the rows with a code into ``rows`` as far as it reaches, and count them all."""
+    count = 0
+    document, number, shift = np.int64(-1), np.int64(0), np.int64(0)
+    for position in range(list_offsets[code], list_offsets[code + 1]):
+        byte = np.int64(lists[position])
+        number |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            document += number + 1
+            number, shift = np.int64(0), np.int64(0)
+            if document >= live.shape[0]:
+                break
+            if live[document]:
+                for row in range(offsets[document], offsets[document + 1]):
+                    if codes[row] == code:
+                        if count < rows.shape[0]:
+                            rows[count] = row
+                        count += 1
+    return count
+
+
+@compiled(fastmath=True)
+def _packed_similarity(scaled: Array, packed: Array, bits: int) -> np.float32:
+    """``Σ_d scaled[d] · code[d]`` of one packed vector."""
+    width, mask = packed.shape[0], np.uint8((1 << bits) - 1)
+    total = np.float32(0)
+    for plane in range(8 // bits):
+        shift = np.uint8(plane * bits)
+        part = scaled[plane * width : (plane + 1) * width]
+        for i in range(width):
+            total += part[i] * np.float32((packed[i] >> shift) & mask)
+    return total
+
+
+@compiled(fastmath=True)
+def _half_similarity(vector: Array, words: Array) -> np.float32:
+    """The product with a float16 vector given as uint16: shifted into a float32, its exponent is 112 too small."""
+    total = np.float32(0)
+    for d in range(vector.shape[0]):
+        word = np.uint32(words[d])
+        bits = ((word & np.uint32(0x8000)) << np.uint32(16)) | ((word & np.uint32(0x7FFF)) << np.uint32(13))
+        total += vector[d] * np.uint32(bits).view(np.float32)
+    return total * np.float32(2.0**112)
+
+
+@compiled()
+def _nearest_packed(
+    scaled: Array,
+    constants: Array,
+    probed: Array,
+    scores: Array,
+    codes: Array,
+    packed: Array,
+    scales: Array,
+    offsets: Array,
+    lists: Array,
+    list_offsets: Array,
+    live: Array,
+    bits: int,
+    unit: np.float32,
+    start: int,
+    stop: int,
+    rows: Array,
+    similarities: Array,
+) -> None:
+    found = np.empty(1 << 16, np.int64)
+    for i in range(start, stop):
+        for j in range(probed.shape[1]):
+            count = _rows_of(probed[i, j], codes, offsets, lists, list_offsets, live, found)
+            for row in found[: min(count, found.shape[0])]:
+                residual = np.float32(2) * _packed_similarity(scaled[i], packed[row], bits) + constants[i]
+                gain = GAIN_LOW + GAIN_STEP * np.float32(scales[row, 1])
+                similarity = gain * (scores[i, j] + np.float32(scales[row, 0]) * unit * residual)
+                _insert(rows[i], similarities[i], row, similarity)
+
+
+@compiled()
+def _nearest_stored(
+    vectors: Array,
+    probed: Array,
+    codes: Array,
+    words: Array,
+    offsets: Array,
+    lists: Array,
+    list_offsets: Array,
+    live: Array,
+    start: int,
+    stop: int,
+    rows: Array,
+    similarities: Array,
+) -> None:
+    found = np.empty(1 << 16, np.int64)
+    for i in range(start, stop):
+        for j in range(probed.shape[1]):
+            count = _rows_of(probed[i, j], codes, offsets, lists, list_offsets, live, found)
+            for row in found[: min(count, found.shape[0])]:
+                _insert(rows[i], similarities[i], row, _half_similarity(vectors[i], words[row]))
+
+
+def nearest_packed(
+    vectors: NDArray[np.float32],
+    probed: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    codec: ResidualCodec,
+    store: PackedVectors,
+    lists: Lists,
+    count: int,
+    *,
+    threads: int = 1,
+    executor: Executor | None = None,
+) -> Neighbours:
+    """The nearest vectors of some centroids' documents, over packed vectors.
+
+    Parameters
+    ----------
+    vectors : float32 of shape (num_vectors, dim)
+        ``dim`` as the codec pads it.
+    probed : int64 of shape (num_vectors, probes)
+        Centroids whose document vectors are compared with each vector.
+    scores : float32 of shape (num_vectors, probes)
+        The product of each vector with each of its probed centroids.
+    count : int
+        Neighbours of each vector.
+    """
+    out = Neighbours.none(len(vectors), count)
+    scaled = vectors * codec.steps
+    constants = -np.float32((1 << codec.bits) - 1) * scaled.sum(axis=1)
+    run(
+        lambda start, stop: _nearest_packed(
+            scaled, constants, probed, scores, *store, *lists, codec.bits, codec.unit, start, stop, *out
+        ),
+        len(vectors),
+        threads=threads,
+        executor=executor,
+    )
+    return out
+
+
+def nearest_stored(
+    vectors: NDArray[np.float32],
+    probed: NDArray[np.int64],
+    codes: NDArray[np.integer],
+    stored: NDArray[np.float16],
+    offsets: NDArray[np.int64],
+    lists: Lists,
+    count: int,
+    *,
+    threads: int = 1,
+    executor: Executor | None = None,
+) -> Neighbours:
+    """As :func:`nearest_packed`, over stored float16 vectors of shape (num_rows, dim)."""
+    out = Neighbours.none(len(vectors), count)
+    words = stored.view(np.uint16)
+    run(
+        lambda start, stop: _nearest_stored(vectors, probed, codes, words, offsets, *lists, start, stop, *out),
+        len(vectors),
+        threads=threads,
+        executor=executor,
+    )
+    return out

@@ -14,18 +14,33 @@ from colbert_prf.errors import (
     StorageError,
     TextError,
 )
+from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback
 from colbert_prf.index import Index, IndexInfo, MemoryIndex, Verification
 from colbert_prf.search import Searcher
-from colbert_prf.types import EncodedDocument, EncodedQuery, Explanation, Hit, Match, Ranking
+from colbert_prf.types import (
+    EncodedDocument,
+    EncodedQuery,
+    Expansion,
+    ExpansionVector,
+    Explanation,
+    Hit,
+    Match,
+    Ranking,
+)
 from colbert_prf.version import __version__
 
 __all__ = [
+    "CentroidPRF",
+    "ColbertPRF",
     "ColbertPrfError",
     "DatasetError",
     "EncodedDocument",
     "EncodedQuery",
     "Encoder",
+    "Expansion",
+    "ExpansionVector",
     "Explanation",
+    "Feedback",
     "Hit",
     "Index",
     "IndexFormatError",

@@ -5,7 +5,8 @@
 3. centroid interaction, approximate weighted MaxSim from the codes alone: keep the best ``rescore``;
 4. exact weighted MaxSim on the decoded vectors of these: keep the best ``k``.
 
-Deleted and filtered documents are out from step 2 on, so ``k`` results come back when ``k`` exist.
+Deleted and filtered documents are out from step 2 on, so ``k`` results come back when ``k`` exist. What a first pass
+leaves behind lets :mod:`colbert_prf.second_pass` search again with more query vectors at a part of the cost.
 """
 
 from __future__ import annotations
@@ -27,8 +28,22 @@ from colbert_prf.types import EncodedQuery
 
 if TYPE_CHECKING:
     from colbert_prf.kernels.exact import PackedVectors
+    from colbert_prf.kernels.interaction import ByteTable
 
-__all__ = ["Effort", "Found", "default_probes", "default_rescore", "find", "packed_vectors"]
+__all__ = [
+    "Effort",
+    "FirstPass",
+    "Found",
+    "candidates_of",
+    "default_probes",
+    "default_rescore",
+    "exact_scores",
+    "find",
+    "first_pass",
+    "interact_with",
+    "packed_vectors",
+    "positions_of",
+]
 
 PROBE_EVERYTHING = 10_000_000
 """Up to so many vectors all documents pass through centroid interaction: it takes a nanosecond a vector."""
@@ -96,10 +111,51 @@ def default_probes(k: int, num_vectors: int) -> int | None:
     return 2 if k <= 10 else 4 if k <= 100 else 16
 
 
+@dataclass(frozen=True)
+class FirstPass:
+    """What a search knows when it ends.
+
+    Parameters
+    ----------
+    query
+        What was searched.
+    table, values
+        The query's centroid scores, exact and as bytes.
+    chosen
+        The candidates of each segment, ascending; None for all of its documents.
+    approximate
+        The approximate score of each candidate, by segment.
+    positions, scores
+        The documents scored exactly, ascending, and their scores.
+    """
+
+    query: EncodedQuery
+    table: npt.NDArray[np.float32]
+    values: ByteTable
+    chosen: list[npt.NDArray[np.int64] | None]
+    approximate: list[npt.NDArray[np.float32]]
+    positions: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float32]
+
+    def best(self, k: int) -> Found:
+        """The best documents."""
+        from colbert_prf.kernels.topk import best_sorted
+
+        order = best_sorted(self.scores, k)
+        return Found(self.positions[order], self.scores[order])
+
+
 def find(
     snapshot: Snapshot, query: EncodedQuery, k: int, effort: Effort, *, allowed: npt.NDArray[np.bool_] | None = None
 ) -> Found:
-    """Find the best documents of a generation.
+    """Find the best documents of a generation; see :func:`first_pass`."""
+    return first_pass(snapshot, query, k, effort, allowed=allowed).best(k)
+
+
+def first_pass(
+    snapshot: Snapshot, query: EncodedQuery, k: int, effort: Effort, *, allowed: npt.NDArray[np.bool_] | None = None
+) -> FirstPass:
+    """Search a generation.
 
     Parameters
     ----------
@@ -108,36 +164,46 @@ def find(
     query
         Of the index's dim.
     k
-        How many.
+        How many documents are wanted.
     effort
         How hard to try.
     allowed
         Whether each position may be found, of shape (num_positions,).
     """
-    from colbert_prf.kernels.interaction import byte_table, centroid_scores, interact
-    from colbert_prf.kernels.topk import best_sorted
+    from colbert_prf.kernels.interaction import byte_table, centroid_scores
 
     with effort.stage("centroids"):
-        vectors = snapshot.codec.pad(query.vectors)
-        table = centroid_scores(snapshot.codec.centroids, vectors, **effort.workers)
+        table = centroid_scores(snapshot.codec.centroids, snapshot.codec.pad(query.vectors), **effort.workers)
         values = byte_table(table)
     with effort.stage("candidates"):
-        chosen = _candidates(snapshot, values.values, len(query), k, effort.probes, allowed)
+        chosen = candidates_of(snapshot, values, len(query), k, effort.probes, allowed)
     with effort.stage("interaction"):
-        approximate = [
-            interact(values, query.weights, segment.columns["codes"], segment.offsets, documents, **effort.workers)
-            for segment, documents in zip(snapshot.segments, chosen, strict=True)
-        ]
+        approximate = interact_with(snapshot, values, query, chosen, effort)
         positions = _best_positions(snapshot, chosen, approximate, max(k, effort.rescore))
     with effort.stage("maxsim"):
-        scores = _score(snapshot, query, vectors, table, positions, effort)
-        order = best_sorted(scores, k)
-    return Found(positions[order], scores[order])
+        scores = exact_scores(snapshot, query, positions, effort, table=table)
+    return FirstPass(query, table, values, chosen, approximate, positions, scores)
 
 
-def _candidates(
+def interact_with(
     snapshot: Snapshot,
-    values: npt.NDArray[np.uint8],
+    values: ByteTable,
+    query: EncodedQuery,
+    chosen: list[npt.NDArray[np.int64] | None],
+    effort: Effort,
+) -> list[npt.NDArray[np.float32]]:
+    """Approximate scores of the candidates of each segment, from their codes alone."""
+    from colbert_prf.kernels.interaction import interact
+
+    return [
+        interact(values, query.weights, segment.columns["codes"], segment.offsets, documents, **effort.workers)
+        for segment, documents in zip(snapshot.segments, chosen, strict=True)
+    ]
+
+
+def candidates_of(
+    snapshot: Snapshot,
+    values: ByteTable,
     num_query_vectors: int,
     k: int,
     probes: int | None,
@@ -148,7 +214,7 @@ def _candidates(
 
     masks = [_mask(segment, start, allowed) for segment, start in zip(snapshot.segments, snapshot.starts, strict=False)]
     if probes is not None:
-        centroids = probed_centroids(values, num_query_vectors, probes)
+        centroids = probed_centroids(values.values, num_query_vectors, probes)
         found: list[npt.NDArray[np.int64] | None] = []
         for segment, mask in zip(snapshot.segments, masks, strict=True):
             seen = candidates(segment.lists, segment.list_offsets, centroids, len(segment))
@@ -176,36 +242,61 @@ def _best_positions(
     """The positions of the best ``count`` approximate scores, ascending."""
     from colbert_prf.kernels.topk import best
 
-    scores = np.concatenate(approximate)
+    scores = np.concatenate([np.empty(0, np.float32), *approximate])
     kept = best(scores, count)
     kept = kept[np.isfinite(scores[kept])]
-    places = [
-        (np.arange(len(segment)) if documents is None else documents) + start
-        for segment, documents, start in zip(snapshot.segments, chosen, snapshot.starts, strict=False)
-    ]
-    return np.concatenate(places)[kept]
+    return np.asarray(positions_of(snapshot, chosen)[kept], dtype=np.int64)
 
 
-def _score(
+def positions_of(snapshot: Snapshot, chosen: list[npt.NDArray[np.int64] | None]) -> npt.NDArray[np.int64]:
+    """The positions of the candidates of all segments, ascending."""
+    places = [np.empty(0, dtype=np.int64)]
+    for segment, documents, start in zip(snapshot.segments, chosen, snapshot.starts, strict=False):
+        here = np.arange(len(segment)) if documents is None else documents
+        places.append(here + int(start))
+    return np.concatenate(places)
+
+
+def exact_scores(
     snapshot: Snapshot,
     query: EncodedQuery,
-    vectors: npt.NDArray[np.float32],
-    table: npt.NDArray[np.float32],
     positions: npt.NDArray[np.int64],
     effort: Effort,
+    *,
+    table: npt.NDArray[np.float32] | None = None,
 ) -> npt.NDArray[np.float32]:
-    """Exact weighted MaxSim of some positions, ascending; of shape (num_positions,)."""
+    """Exact weighted MaxSim on the decoded vectors of some documents; minus infinity for one without vectors.
+
+    Parameters
+    ----------
+    snapshot, query, effort
+        As in :func:`find`; of the effort only what to compute with.
+    positions
+        Of the documents, ascending, of shape (num_documents,).
+    table
+        The query's centroid scores, where they are known; not used with 16 bits.
+
+    Returns
+    -------
+    scores
+        Of shape (num_documents,).
+    """
     from colbert_prf.kernels.exact import maxsim_of_packed, maxsim_of_vectors
+    from colbert_prf.kernels.interaction import centroid_scores
 
     codec = snapshot.codec
+    vectors = codec.pad(query.vectors)
+    if table is None and codec.bits < 16:
+        table = centroid_scores(codec.centroids, vectors, **effort.workers)
     bounds = np.searchsorted(positions, snapshot.starts)
-    parts = []
+    parts = [np.empty(0, np.float32)]
     for segment, start, first, last in zip(snapshot.segments, snapshot.starts, bounds, bounds[1:], strict=False):
         documents = positions[first:last] - start
         if codec.bits == 16:
             stored = segment.columns["vectors"]
             part = maxsim_of_vectors(query.vectors, query.weights, stored, segment.offsets, documents, **effort.workers)
         else:
+            assert table is not None
             part = maxsim_of_packed(
                 vectors,
                 query.weights,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -13,15 +14,20 @@ import numpy.typing as npt
 
 from colbert_prf.encoder import Encoder
 from colbert_prf.encoder.base import available_cores
-from colbert_prf.engine import Effort, Found, default_probes, default_rescore, find
+from colbert_prf.engine import Effort, Found, default_probes, default_rescore
 from colbert_prf.errors import InputError
 from colbert_prf.explain import explain_hit
+from colbert_prf.feedback import Feedback
 from colbert_prf.index import Index, MemoryIndex
-from colbert_prf.types import EncodedQuery, Explanation, Hit, Ranking
+from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.passes import CompressedPasses, ExactPasses
+from colbert_prf.second_pass import default_rescore_again
+from colbert_prf.types import EncodedQuery, Expansion, Explanation, Hit, Ranking
 
 __all__ = ["Searcher"]
 
 Predicate = Callable[[Mapping[str, Any]], bool]
+_Source = Snapshot | MemoryIndex
 
 
 class Searcher:
@@ -56,6 +62,9 @@ class Searcher:
         threads: int | None = None,
         allowed: Iterable[str] | None = None,
         where: Predicate | None = None,
+        feedback: Feedback | None = None,
+        relevant: Sequence[str] = (),
+        non_relevant: Sequence[str] = (),
     ) -> Ranking:
         """Find the ``k`` best documents.
 
@@ -77,11 +86,18 @@ class Searcher:
         where
             A test of a document's metadata: only documents that pass may be found. It is called for every document, so
             prefer ``allowed`` where the same filter serves many queries.
+        feedback
+            Learn from what was found and search again, for example ``ColbertPRF()``. The answer then has an
+            ``expansion``, and in ``before`` the ranking of the first pass.
+        relevant, non_relevant
+            Ids of documents a person has marked: ``feedback`` learns from the former, all of them, instead of from the
+            best of the first pass, and moves away from the latter.
 
         Raises
         ------
         InputError
-            If a number is not positive, an id of ``allowed`` is unknown, or the query's vectors are of another dim.
+            If a number is not positive, a document id is unknown, the query's vectors are of another dim, or documents
+            are marked without a feedback method.
         """
         k, timings = _positive("k", k) or 1, dict[str, float]()
         started = perf_counter()
@@ -98,32 +114,49 @@ class Searcher:
             executor=self._pool,
             timings=timings,
         )
-        return self._ranking(query, k, effort, allowed, where)
+        if feedback is None and (relevant or non_relevant):
+            raise InputError("relevant and non_relevant need a feedback method: give feedback=ColbertPRF()")
+        marked = _Feedback(feedback, relevant, non_relevant, rescore) if feedback is not None else None
+        return self._ranking(query, k, effort, _Filters(allowed, where), marked)
 
     def explain(self, query: str | EncodedQuery, doc_id: str) -> Explanation:
         """Tell which token of a document each query vector matched, and what that gave to its score."""
         return explain_hit(self.index, self.encoder.encode_query(query) if isinstance(query, str) else query, doc_id)
 
     def _ranking(
-        self, query: EncodedQuery, k: int, effort: Effort, allowed: Iterable[str] | None, where: Predicate | None
+        self, query: EncodedQuery, k: int, effort: Effort, filters: _Filters, feedback: _Feedback | None
     ) -> Ranking:
         # One generation for the whole search, whatever writers do meanwhile.
         source = self.index if isinstance(self.index, MemoryIndex) else self.index.snapshot
         mask = None
-        if allowed is not None or where is not None:
+        if filters.any:
             with effort.stage("filter"):
-                mask = _mask(source, allowed, where)
-        if isinstance(source, MemoryIndex):
-            with effort.stage("score"):
-                found = _best(source.score(query), k, mask)
+                mask = filters.mask(source)
+        passes = (ExactPasses if isinstance(source, MemoryIndex) else CompressedPasses)(source, effort, mask)
+        if feedback is None:
+            return self._shown(source, query, passes.first(query, k), effort)
+        found = passes.first(query, max(k, feedback.depth))
+        first = Found(found.positions[:k], found.scores[:k])
+        with effort.stage("expansion"):
+            expansion = feedback.expand(query, source, found, effort)
+        if len(expansion):
+            found = passes.again(expansion, k, feedback.method, feedback.rescore or default_rescore_again(k))
         else:
-            found = find(source, query, k, effort, allowed=mask)
-        with effort.stage("hits"):
-            doc_ids, positions = source.doc_ids_of(found.positions), found.positions.tolist()
-            hits = tuple(
-                Hit(doc_id, score, partial(source.text, position))
-                for doc_id, score, position in zip(doc_ids, found.scores.tolist(), positions, strict=True)
-            )
+            found = first
+        after = self._shown(source, expansion.query, found, effort)
+        return replace(after, expansion=expansion, read_before=partial(self._shown, source, query, first, None))
+
+    def _shown(self, source: _Source, query: EncodedQuery, found: Found, effort: Effort | None) -> Ranking:
+        """What was found, as a ranking; the time that takes counts where there is an effort."""
+        started = perf_counter()
+        doc_ids, positions = source.doc_ids_of(found.positions), found.positions.tolist()
+        hits = tuple(
+            Hit(doc_id, score, partial(source.text, position))
+            for doc_id, score, position in zip(doc_ids, found.scores.tolist(), positions, strict=True)
+        )
+        if effort is None:
+            return Ranking(query, hits)
+        effort.timings["hits"] = perf_counter() - started
         return Ranking(query, hits, effort.timings)
 
     @property
@@ -134,26 +167,51 @@ class Searcher:
         return encoder
 
 
+@dataclass(frozen=True)
+class _Filters:
+    """Which documents may be found."""
+
+    allowed: Iterable[str] | None
+    where: Predicate | None
+
+    @property
+    def any(self) -> bool:
+        return self.allowed is not None or self.where is not None
+
+    def mask(self, source: _Source) -> npt.NDArray[np.bool_]:
+        """Whether each position may be found."""
+        mask = np.zeros(source.num_positions, dtype=np.bool_)
+        mask[source.positions(self.allowed) if self.allowed is not None else slice(None)] = True
+        if self.where is not None:
+            for position in np.flatnonzero(mask).tolist():
+                mask[position] = self.where(source.metadata(position))
+        return mask
+
+
+@dataclass(frozen=True)
+class _Feedback:
+    """A feedback method and what one search gives to it."""
+
+    method: Feedback
+    relevant: Sequence[str]
+    non_relevant: Sequence[str]
+    rescore: int | None
+
+    @property
+    def depth(self) -> int:
+        """Documents of the first pass it may need."""
+        return self.method.feedback_docs + len(self.non_relevant)
+
+    def expand(self, query: EncodedQuery, source: _Source, found: Found, effort: Effort) -> Expansion:
+        """Learn from the documents marked as relevant, or else from those found."""
+        documents: Ranking | Sequence[str] = self.relevant
+        if not documents:
+            best = found.positions[: self.depth]
+            documents = Ranking(query, tuple(Hit(doc_id, 0.0) for doc_id in source.doc_ids_of(best)))
+        return self.method.expand(query, documents, source, non_relevant=self.non_relevant, workers=effort.workers)
+
+
 def _positive(name: str, value: int | None) -> int | None:
     if value is not None and value < 1:
         raise InputError(f"{name} must be at least 1, found {value}")
     return value
-
-
-def _best(scores: npt.NDArray[np.float32], k: int, mask: npt.NDArray[np.bool_] | None) -> Found:
-    """The k best finite scores, best first, equal scores by position."""
-    if mask is not None:
-        scores = np.where(mask, scores, -np.inf)
-    order = np.argsort(-scores, kind="stable")[:k]
-    order = order[np.isfinite(scores[order])]
-    return Found(order, scores[order])
-
-
-def _mask(source: Any, allowed: Iterable[str] | None, where: Predicate | None) -> npt.NDArray[np.bool_]:
-    """Whether each position may be found."""
-    mask = np.zeros(source.num_positions, dtype=np.bool_)
-    mask[source.positions(allowed) if allowed is not None else slice(None)] = True
-    if where is not None:
-        for position in np.flatnonzero(mask).tolist():
-            mask[position] = where(source.metadata(position))
-    return mask

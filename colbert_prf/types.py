@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -14,6 +15,8 @@ from colbert_prf.errors import InputError
 __all__ = [
     "EncodedDocument",
     "EncodedQuery",
+    "Expansion",
+    "ExpansionVector",
     "Explanation",
     "Hit",
     "Match",
@@ -213,6 +216,70 @@ class Explanation:
         return sum(match.contribution for match in self.matches)
 
 
+@dataclass(frozen=True)
+class ExpansionVector:
+    """What a person wants to know of one vector that feedback added to a query.
+
+    Parameters
+    ----------
+    token_id
+        The token it most likely stands for.
+    likely
+        Tokens of the nearest document vectors with their probability P(t|υ), most likely first.
+    sigma
+        How much the token tells documents apart.
+    weight
+        Of the vector in the expanded query.
+    sources
+        The feedback vectors it stands for: the document of each and its place among the document's vectors.
+    """
+
+    token_id: int
+    likely: tuple[tuple[int, float], ...]
+    sigma: float
+    weight: float
+    sources: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def probability(self) -> float:
+        """P(t|υ) of the most likely token."""
+        return dict(self.likely).get(self.token_id, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """A query with the vectors feedback added to it.
+
+    Parameters
+    ----------
+    query
+        The expanded query: the vectors of the original, then those added.
+    vectors
+        One for each vector added, in their order.
+    feedback
+        Ids of the documents it learned from, best first.
+
+    Examples
+    --------
+    >>> query = EncodedQuery(np.array([7, 9], dtype=np.int32), np.eye(2, dtype=np.float32))
+    >>> expansion = Expansion(query, (ExpansionVector(9, ((9, 0.8), (4, 0.2)), 5.1, 1.0, (("d1", 3),)),), ("d1",))
+    >>> len(expansion), expansion.num_original, expansion.vectors[0].probability
+    (1, 1, 0.8)
+    """
+
+    query: EncodedQuery
+    vectors: tuple[ExpansionVector, ...] = ()
+    feedback: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    @property
+    def num_original(self) -> int:
+        """Vectors of the query before it was expanded."""
+        return len(self.query) - len(self.vectors)
+
+
 @dataclass(frozen=True, eq=False)
 class Ranking:
     """The answer to one query: hits from best to worst, and how long each stage took.
@@ -225,6 +292,10 @@ class Ranking:
         From best to worst; equal scores are in index order.
     timings
         Seconds per stage, in the order the stages ran.
+    expansion
+        What feedback added to the query, where it was asked for.
+    read_before
+        Gives the ranking before feedback, which :attr:`before` keeps.
 
     Examples
     --------
@@ -237,6 +308,8 @@ class Ranking:
     query: EncodedQuery
     hits: tuple[Hit, ...]
     timings: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    expansion: Expansion | None = None
+    read_before: Callable[[], Ranking] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -248,3 +321,8 @@ class Ranking:
     def doc_ids(self) -> list[str]:
         """The document ids, from best to worst."""
         return [hit.doc_id for hit in self.hits]
+
+    @cached_property
+    def before(self) -> Ranking | None:
+        """The ranking before feedback, where there was any."""
+        return self.read_before() if self.read_before is not None else None

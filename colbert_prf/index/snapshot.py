@@ -16,6 +16,7 @@ from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import CodecInfo, Manifest, Settings
 from colbert_prf.index.segment import Segment
 from colbert_prf.kernels.maxsim import maxsim
+from colbert_prf.kernels.postings import decode_postings
 from colbert_prf.types import EncodedQuery, TokenIds, Vectors
 
 __all__ = ["Snapshot", "open_codec"]
@@ -131,6 +132,26 @@ class Snapshot:
         total = np.zeros(self.manifest.settings.vocabulary_size, dtype=np.int64)
         for segment in self.segments:
             segment.add_frequencies(total)
+        return total
+
+    @cached_property
+    def collection_frequencies(self) -> npt.NDArray[np.int64]:
+        """How often each token occurs in live documents, of shape (vocabulary_size,); read from all tokens, once."""
+        size = self.manifest.settings.vocabulary_size
+        total = np.zeros(size, dtype=np.int64)
+        for segment in self.segments:
+            live = np.repeat(~segment.deleted, np.diff(segment.offsets))
+            total += np.bincount(segment.token_ids[live], minlength=size)
+        return total
+
+    @cached_property
+    def centroid_frequencies(self) -> npt.NDArray[np.int64]:
+        """In how many live documents each centroid is, of shape (num_centroids,); read from all lists, once."""
+        total = np.zeros(self.codec.num_centroids, dtype=np.int64)
+        for segment in self.segments:
+            documents, starts = decode_postings(segment.lists, segment.list_offsets)
+            live = np.concatenate([[0], np.cumsum(~segment.deleted[documents])])
+            total += np.diff(live[starts])
         return total
 
     def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:

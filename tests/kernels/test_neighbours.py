@@ -41,9 +41,7 @@ class Store:
             return nearest_stored(self.wanted, probed, codes, stored, self.offsets, self.lists, COUNT, **workers)
         scores = np.take_along_axis(self.wanted @ self.codec.centroids.T, probed, axis=1)
         packed = PackedVectors(codes, self.columns["residuals"], self.columns["scales"], self.offsets)
-        return nearest_packed(
-            self.wanted, probed, scores, self.codec.residuals, packed, self.lists, COUNT, **workers
-        )
+        return nearest_packed(self.wanted, probed, scores, self.codec.residuals, packed, self.lists, COUNT, **workers)
 
 
 @pytest.fixture(scope="module", params=[1, 2, 4, 8, 16])

@@ -1,0 +1,187 @@
+"""What a feedback method is, and what all of them share: choosing documents, weights, and the expanded query."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.errors import InputError
+from colbert_prf.feedback.source import ALONE, FeedbackSource, source_of
+from colbert_prf.index import Index, MemoryIndex
+from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.kernels.parallel import Workers
+from colbert_prf.types import EncodedQuery, Expansion, ExpansionVector, Ranking, TokenIds, Vectors
+
+__all__ = ["Candidate", "Feedback", "expanded", "likely_tokens", "require_at_least"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feedback(ABC):
+    """Expands a query with vectors learned from documents.
+
+    Parameters
+    ----------
+    feedback_docs
+        Documents learned from, f_b: the best of the first pass.
+    expansion_vectors
+        Vectors added at most, f_e.
+    beta
+        β, how much the added vectors count; 0 leaves the ranking alone.
+    relative
+        What β is relative to. If true, all added vectors together weigh β times the query: σ_i is divided by Σσ and
+        multiplied by the weight of the query, so that one β suits queries of 6 and of 32 vectors. If not, a vector
+        weighs β·σ_i, as in the paper, where queries have 32 vectors.
+    rerank
+        Whether the documents of the first pass are only scored anew (ReRanker) instead of searching again (Ranker).
+    rerank_depth
+        Documents of the first pass a ReRanker scores: its best so many, or all that it scored exactly.
+    push
+        How far vectors of documents marked as not relevant push an expansion vector away: υ - push·ν, where ν is the
+        nearest of them.
+    """
+
+    feedback_docs: int = 3
+    expansion_vectors: int = 10
+    beta: float = 0.5
+    relative: bool = True
+    rerank: bool = False
+    rerank_depth: int | None = None
+    push: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("feedback_docs", "expansion_vectors"):
+            require_at_least(1, name, getattr(self, name))
+        if self.rerank_depth is not None:
+            require_at_least(1, "rerank_depth", self.rerank_depth)
+        for name in ("beta", "push"):
+            require_at_least(0, name, getattr(self, name))
+
+    def expand(
+        self,
+        query: EncodedQuery,
+        ranking: Ranking | Sequence[str],
+        index: Index | MemoryIndex | Snapshot | FeedbackSource,
+        *,
+        non_relevant: Sequence[str] = (),
+        workers: Workers = ALONE,
+    ) -> Expansion:
+        """Learn from documents and expand the query.
+
+        Parameters
+        ----------
+        query
+            What was asked.
+        ranking
+            What was found for it, of which the first ``feedback_docs`` that are not in ``non_relevant`` are used; or
+            the ids of documents known to be relevant, of which all are.
+        index
+            Where the documents are. One that was deleted since is passed over.
+        non_relevant
+            Ids of documents to move away from.
+        workers
+            What to compute with; it does not change the result.
+
+        Returns
+        -------
+        Expansion
+            Without vectors if nothing was found to learn from.
+        """
+        source = source_of(index)
+        if isinstance(ranking, Ranking):
+            wanted = [doc_id for doc_id in ranking.doc_ids if doc_id not in set(non_relevant)]
+            documents = _present(source, wanted, self.feedback_docs)
+        else:
+            documents = {doc_id: int(source.positions([doc_id])[0]) for doc_id in ranking}
+        documents = {doc_id: place for doc_id, place in documents.items() if len(source.document(place)[1])}
+        if not documents:
+            return Expansion(query)
+        expansion = self._learn(query, documents, source, workers)
+        if non_relevant and len(expansion):
+            expansion = self._pushed(expansion, source, non_relevant)
+        return expansion
+
+    @abstractmethod
+    def _learn(
+        self, query: EncodedQuery, documents: dict[str, int], source: FeedbackSource, workers: Workers
+    ) -> Expansion:
+        """Expand a query from at least one document that has vectors, given as id and position."""
+
+    def weights_of(self, query: EncodedQuery, sigmas: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+        """The weights of expansion vectors with these σ."""
+        total = float(sigmas.sum())
+        unit = float(query.weights.sum()) / total if self.relative and total > 0 else 1.0
+        return (self.beta * unit * sigmas).astype(np.float32)
+
+    def _pushed(self, expansion: Expansion, source: FeedbackSource, non_relevant: Sequence[str]) -> Expansion:
+        """Move the added vectors away from documents that are not relevant."""
+        away = source.vectors_of(source.positions(non_relevant)).vectors
+        first, query = expansion.num_original, expansion.query
+        added = query.vectors[first:]
+        nearest = away[(added @ away.T).argmax(axis=1)]
+        moved = np.concatenate([query.vectors[:first], added - np.float32(self.push) * nearest])
+        return replace(expansion, query=EncodedQuery(query.token_ids, moved.astype(np.float32), query.weights))
+
+
+class Candidate(NamedTuple):
+    """A vector that may be added: its likely tokens, its σ, and the feedback vectors it stands for."""
+
+    vector: Vectors
+    likely: tuple[tuple[int, float], ...]
+    sigma: float
+    sources: tuple[tuple[str, int], ...]
+
+
+def expanded(
+    feedback: Feedback, query: EncodedQuery, candidates: Sequence[Candidate], documents: Sequence[str]
+) -> Expansion:
+    """Add vectors to a query."""
+    if not candidates:
+        return Expansion(query, feedback=tuple(documents))
+    weights = feedback.weights_of(query, np.array([candidate.sigma for candidate in candidates]))
+    token_ids = [candidate.likely[0][0] for candidate in candidates]
+    added = tuple(
+        ExpansionVector(token_id, candidate.likely, candidate.sigma, float(weight), candidate.sources)
+        for token_id, candidate, weight in zip(token_ids, candidates, weights, strict=True)
+    )
+    whole = EncodedQuery(
+        np.concatenate([query.token_ids, np.array(token_ids, dtype=np.int32)]),
+        np.concatenate([query.vectors, np.stack([candidate.vector for candidate in candidates])]),
+        np.concatenate([query.weights, weights]),
+    )
+    return Expansion(whole, added, tuple(documents))
+
+
+def likely_tokens(neighbours: TokenIds, special_ids: frozenset[int]) -> tuple[tuple[int, float], ...]:
+    """P(t|υ) of the tokens of the nearest vectors, most likely first; of equals, the nearer comes first.
+
+    Special tokens count among the neighbours and are dropped afterwards.
+
+    >>> likely_tokens(np.array([5, 101, 7, 7, 5, -1]), frozenset({101}))
+    ((5, 0.4), (7, 0.4))
+    """
+    found = [token_id for token_id in neighbours.tolist() if token_id >= 0]
+    counts = Counter(found).most_common()  # equal counts stay in the order they were first met
+    return tuple((token_id, count / len(found)) for token_id, count in counts if token_id not in special_ids)
+
+
+def require_at_least(smallest: float, name: str, value: float) -> None:
+    """Refuse a parameter that is too small, infinite or no number."""
+    if not smallest <= value < float("inf"):
+        raise InputError(f"{name} must be at least {smallest}, found {value}")
+
+
+def _present(source: FeedbackSource, doc_ids: Sequence[str], count: int) -> dict[str, int]:
+    """The first ``count`` documents that are still there, with their positions."""
+    found: dict[str, int] = {}
+    for doc_id in doc_ids:
+        if len(found) == count:
+            break
+        if (position := source.find(doc_id)) is not None:
+            found[doc_id] = position
+    return found

@@ -1,0 +1,100 @@
+"""Feedback without clustering: the codec's own centroids, counted in the best documents.
+
+After PLAID-PRF (SIGIR 2026): every document vector already has a centroid, so the centroids of the feedback documents
+are weighed by TF-IDF and chosen by maximal marginal relevance (Carbonell and Goldstein, 1998).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.errors import InputError
+from colbert_prf.feedback.base import Candidate, Feedback, expanded, likely_tokens
+from colbert_prf.feedback.source import FeedbackSource, SnapshotSource
+from colbert_prf.feedback.weighting import inverse_frequency
+from colbert_prf.kernels.parallel import Workers
+from colbert_prf.types import EncodedQuery, Expansion, Vectors
+
+__all__ = ["CentroidPRF", "most_marginal"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CentroidPRF(Feedback):
+    """Expand a query with centroids of the codec that are frequent in its best documents and rare elsewhere.
+
+    A centroid c that n_c of N documents have, and tf(c) vectors of the feedback documents, scores
+    tf(c) · ln((N + 1) / (n_c + 1)). Vectors are chosen one after the other by the largest
+    λ · score / largest score - (1 - λ) · largest cosine with those chosen before.
+
+    Parameters
+    ----------
+    relevance
+        λ: 1 chooses by score alone, smaller values spread the choice.
+
+    Examples
+    --------
+    >>> CentroidPRF().expansion_vectors
+    14
+    """
+
+    expansion_vectors: int = 14
+    relevance: float = 0.3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.relevance <= 1:
+            raise InputError(f"relevance must be between 0 and 1, found {self.relevance}")
+
+    def _learn(
+        self, query: EncodedQuery, documents: dict[str, int], source: FeedbackSource, workers: Workers
+    ) -> Expansion:
+        if not isinstance(source, SnapshotSource):
+            raise InputError("CentroidPRF needs an index folder, whose codec has centroids; ColbertPRF does not")
+        names = list(documents)
+        feedback = source.vectors_of(documents.values())
+        codes = np.concatenate([source.codes(place) for place in documents.values()])
+        found, counts = np.unique(codes, return_counts=True)
+        scores = counts * inverse_frequency(source.centroid_frequencies, found, source.num_documents)
+        likely = {}
+        for code in found.tolist():
+            tokens = Counter(feedback.token_ids[codes == code].tolist())
+            likely[code] = likely_tokens(np.array(list(tokens.elements()), dtype=np.int32), source.special_ids)
+        kept = np.array([bool(likely[code]) for code in found.tolist()], dtype=np.bool_) & (scores > 0)
+        found, scores = found[kept], scores[kept]
+        vectors = source.snapshot.codec.centroids[found][:, : query.dim]
+        candidates = []
+        for number in most_marginal(vectors, scores, self.expansion_vectors, self.relevance):
+            members = np.flatnonzero(codes == found[number]).tolist()
+            sources = tuple((names[feedback.documents[row]], int(feedback.places[row])) for row in members)
+            candidates.append(Candidate(vectors[number], likely[int(found[number])], float(scores[number]), sources))
+        return expanded(self, query, candidates, names)
+
+
+def most_marginal(vectors: Vectors, scores: npt.NDArray[np.float64], count: int, relevance: float) -> list[int]:
+    """Choose by maximal marginal relevance; of equals the first.
+
+    Examples
+    --------
+    The second vector is the first again, so the third is chosen before it:
+
+    >>> vectors = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
+    >>> most_marginal(vectors, np.array([3.0, 2.9, 1.0]), 2, 0.5)
+    [0, 2]
+    """
+    if not len(scores):
+        return []
+    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    value = relevance * scores / scores.max()
+    nearest = np.zeros(len(scores))
+    chosen: list[int] = []
+    while len(chosen) < min(count, len(scores)):
+        marginal = value - (1 - relevance) * nearest
+        marginal[chosen] = -np.inf
+        chosen.append(int(marginal.argmax()))
+        cosines = unit @ unit[chosen[-1]]
+        nearest = cosines if len(chosen) == 1 else np.maximum(nearest, cosines)
+    return chosen

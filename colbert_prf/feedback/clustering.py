@@ -1,0 +1,102 @@
+"""The vectors that stand for the feedback documents: means of clusters, the real vector nearest to each, or medoids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.errors import MissingExtraError
+from colbert_prf.feedback.source import FeedbackVectors
+from colbert_prf.kernels.parallel import Workers
+from colbert_prf.types import TokenIds, Vectors
+
+__all__ = ["CLUSTERINGS", "Clustering", "Representatives", "represent", "represent_as_published"]
+
+Clustering = Literal["kmeans", "kmeans-closest", "kmedoids"]
+CLUSTERINGS: tuple[str, ...] = get_args(Clustering)
+PUBLISHED_LENGTH = 180
+"""Vectors a document is filled up to with zeros in the authors' code."""
+
+
+class Representatives(NamedTuple):
+    """``vectors`` (num_clusters, dim), the cluster ``labels`` (n,) of the feedback vectors, and their own tokens.
+
+    ``token_ids`` (num_clusters,) is None where a representative is no real vector.
+    """
+
+    vectors: Vectors
+    labels: npt.NDArray[np.int64]
+    token_ids: TokenIds | None = None
+
+
+def represent(
+    feedback: FeedbackVectors, num_clusters: int, *, method: Clustering, seed: int, workers: Workers
+) -> Representatives:
+    """Cluster feedback vectors into at most ``num_clusters``.
+
+    Parameters
+    ----------
+    feedback
+        At least one vector.
+    num_clusters
+        K; as many as there are vectors, if these are fewer.
+    method
+        ``kmeans``: means, which are shorter than unit length. ``kmeans-closest``: the feedback vector nearest to each
+        mean, with its own token. ``kmedoids``: feedback vectors that keep the sum of distances small.
+    seed
+        Of the random starts.
+    workers
+        What to compute with; it does not change the result.
+    """
+    num_clusters = min(num_clusters, len(feedback.vectors))
+    return _METHODS[method](feedback, num_clusters, seed, workers)
+
+
+def _means(feedback: FeedbackVectors, num_clusters: int, seed: int, workers: Workers) -> Representatives:
+    from colbert_prf.kernels.lloyd import kmeans
+
+    found = kmeans(feedback.vectors, num_clusters, seed=seed, **workers)
+    return Representatives(found.centroids, found.labels)
+
+
+def _closest(feedback: FeedbackVectors, num_clusters: int, seed: int, workers: Workers) -> Representatives:
+    vectors, labels, _ = _means(feedback, num_clusters, seed, workers)
+    distances = np.square(vectors).sum(axis=1)[:, None] - 2 * vectors @ feedback.vectors.T
+    nearest = distances.argmin(axis=1)
+    return Representatives(feedback.vectors[nearest], labels, feedback.token_ids[nearest])
+
+
+def _medoids(feedback: FeedbackVectors, num_clusters: int, seed: int, workers: Workers) -> Representatives:
+    from colbert_prf.kernels.medoids import kmedoids
+
+    found = kmedoids(feedback.vectors, num_clusters, seed=seed, **workers)
+    return Representatives(feedback.vectors[found.indices], found.labels, feedback.token_ids[found.indices])
+
+
+def represent_as_published(feedback: FeedbackVectors, num_clusters: int, *, seed: int) -> Representatives:
+    """Cluster as the authors' code does: scikit-learn, over documents filled up with zero vectors.
+
+    Raises
+    ------
+    MissingExtraError
+        Without scikit-learn.
+    """
+    try:
+        from sklearn.cluster import KMeans  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise MissingExtraError("compat='paper'", extra="compat") from error
+    lengths = np.bincount(feedback.documents)
+    filling = int(np.maximum(PUBLISHED_LENGTH - lengths, 0).sum())
+    rows = np.concatenate([feedback.vectors, np.zeros((filling, feedback.vectors.shape[1]), dtype=np.float32)])
+    found = KMeans(min(num_clusters, len(rows)), random_state=seed, n_init=10).fit(rows)
+    return Representatives(found.cluster_centers_.astype(np.float32), found.labels_[: len(feedback.vectors)])
+
+
+_METHODS: dict[Clustering, Callable[[FeedbackVectors, int, int, Workers], Representatives]] = {
+    "kmeans": _means,
+    "kmeans-closest": _closest,
+    "kmedoids": _medoids,
+}

@@ -1,0 +1,136 @@
+"""ColBERT-PRF: the vectors of the best documents are clustered; clusters that stand for rare tokens expand the query.
+
+Wang, Macdonald, Tonellotto and Ounis, Pseudo-Relevance Feedback for Multiple Representation Dense Retrieval, ICTIR
+2021.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from colbert_prf.errors import InputError
+from colbert_prf.feedback.base import Candidate, Feedback, expanded, likely_tokens, require_at_least
+from colbert_prf.feedback.clustering import (
+    CLUSTERINGS,
+    Clustering,
+    Representatives,
+    represent,
+    represent_as_published,
+)
+from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors
+from colbert_prf.feedback.weighting import WEIGHTINGS, Weighting, weigh
+from colbert_prf.kernels.parallel import Workers
+from colbert_prf.types import EncodedQuery, Expansion
+
+__all__ = ["ColbertPRF"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColbertPRF(Feedback):
+    """Expand a query with the discriminative centroids of its best documents.
+
+    The vectors of the ``feedback_docs`` best documents are clustered into ``clusters``. Each centroid υ is given the
+    token t that is most frequent among the ``neighbours`` document vectors nearest to it, P(t|υ), and the weight
+    σ = ln((N + 1) / (N_t + 1)) of that token; centroids of special tokens are dropped. The ``expansion_vectors`` of
+    highest σ are added to the query::
+
+        s(q, d) = Σ_i max_j q_i·d_j + β Σ_(υ,σ) σ · max_j υ·d_j
+
+    Parameters
+    ----------
+    clusters
+        K.
+    neighbours
+        Document vectors that name a centroid, r.
+    clustering
+        ``kmeans``, or with real vectors ``kmeans-closest`` and ``kmedoids``, which keep their own tokens.
+    weighting
+        σ by ``idf``, ``ictf`` or ``cosine``.
+    seed
+        Of the clustering; the same seed gives the same expansion on any number of threads.
+    compat
+        ``"paper"`` to cluster as the authors' code does: documents filled up to 180 with zero vectors, scikit-learn's
+        KMeans. It sets ``relative`` to false, so that β is the paper's.
+
+    Examples
+    --------
+    >>> from colbert_prf import MemoryIndex, Searcher
+    >>> texts = ["Goldfish grow all their life.", "A pond lets a goldfish grow larger.", "Bank rates fell."]
+    >>> searcher = Searcher(MemoryIndex.create(zip("abc", texts)))
+    >>> ranking = searcher.search("do fish grow", feedback=ColbertPRF(feedback_docs=1, clusters=4, expansion_vectors=2))
+    >>> len(ranking.expansion), ranking.doc_ids
+    (2, ['a', 'b', 'c'])
+    """
+
+    clusters: int = 24
+    neighbours: int = 10
+    clustering: Clustering = "kmeans"
+    weighting: Weighting = "idf"
+    seed: int = 42
+    compat: Literal["paper"] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_at_least(1, "clusters", self.clusters)
+        require_at_least(1, "neighbours", self.neighbours)
+        require_at_least(0, "seed", self.seed)
+        for name, value, known in (
+            ("clustering", self.clustering, CLUSTERINGS),
+            ("weighting", self.weighting, WEIGHTINGS),
+            ("compat", self.compat, (None, "paper")),
+        ):
+            if value not in known:
+                raise InputError(f"{name} must be one of {known}, found {value!r}")
+        if self.expansion_vectors > self.clusters:
+            raise InputError(
+                f"expansion_vectors must be at most clusters, found {self.expansion_vectors} of {self.clusters}; "
+                "raise clusters or lower expansion_vectors"
+            )
+        if self.compat == "paper":
+            object.__setattr__(self, "relative", False)
+
+    def _learn(
+        self, query: EncodedQuery, documents: dict[str, int], source: FeedbackSource, workers: Workers
+    ) -> Expansion:
+        places, names = np.array(list(documents.values()), dtype=np.int64), list(documents)
+        feedback = source.vectors_of(places)
+        found = self._represent(feedback, workers)
+        candidates = self._candidates(query, feedback, found, names, places, source, workers)
+        best = sorted(candidates, key=lambda candidate: -candidate.sigma)[: self.expansion_vectors]
+        return expanded(self, query, best, names)
+
+    def _represent(self, feedback: FeedbackVectors, workers: Workers) -> Representatives:
+        if self.compat == "paper":
+            return represent_as_published(feedback, self.clusters, seed=self.seed)
+        return represent(feedback, self.clusters, method=self.clustering, seed=self.seed, workers=workers)
+
+    def _candidates(
+        self,
+        query: EncodedQuery,
+        feedback: FeedbackVectors,
+        found: Representatives,
+        names: list[str],
+        places: np.ndarray[tuple[int], np.dtype[np.int64]],
+        source: FeedbackSource,
+        workers: Workers,
+    ) -> list[Candidate]:
+        """Every representative that stands for a word, in the order of the clusters."""
+        tokens = found.token_ids
+        near = (
+            source.nearest_tokens(found.vectors, self.neighbours, places, workers)
+            if tokens is None
+            else tokens[:, np.newaxis]
+        )
+        likely = [likely_tokens(row, source.special_ids) for row in near]
+        named = [number for number, words in enumerate(likely) if words]
+        token_ids = np.array([likely[number][0][0] for number in named], dtype=np.int32)
+        sigmas = weigh(self.weighting, query, found.vectors[named], token_ids, source)
+        candidates = []
+        for number, sigma in zip(named, sigmas.tolist(), strict=True):
+            members = np.flatnonzero(found.labels == number).tolist()
+            sources = tuple((names[feedback.documents[row]], int(feedback.places[row])) for row in members)
+            candidates.append(Candidate(found.vectors[number], likely[number], sigma, sources))
+        return candidates

@@ -1,0 +1,247 @@
+"""What feedback reads of an index: vectors and tokens of documents, frequencies, and the tokens near a vector."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.engine import packed_vectors
+from colbert_prf.index import Index, MemoryIndex
+from colbert_prf.index.segment import Segment
+from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.kernels.parallel import Workers
+from colbert_prf.types import TokenIds, Vectors
+
+__all__ = ["FeedbackSource", "FeedbackVectors", "source_of"]
+
+PROBES, REACH = 16, 0.4
+"""Centroids looked at for the neighbours of a vector, chosen by υ·c + REACH·|υ|·radius(c)."""
+ALONE: Workers = {"threads": 1, "executor": None}
+
+
+class FeedbackVectors(NamedTuple):
+    """The vectors of some documents, side by side: ``vectors`` (n, dim), ``token_ids``, ``documents``, ``places``.
+
+    ``documents`` counts the documents in the order they were given, ``places`` the vectors within each.
+    """
+
+    vectors: Vectors
+    token_ids: TokenIds
+    documents: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64]
+
+
+class FeedbackSource(ABC):
+    """One state of an index, as feedback sees it."""
+
+    num_documents: int
+    special_ids: frozenset[int]
+
+    @property
+    @abstractmethod
+    def document_frequencies(self) -> npt.NDArray[np.int64]:
+        """In how many documents each token is, of shape (vocabulary_size,) or less."""
+
+    @property
+    @abstractmethod
+    def collection_frequencies(self) -> npt.NDArray[np.int64]:
+        """How often each token occurs, of shape (vocabulary_size,) or less."""
+
+    @abstractmethod
+    def positions(self, doc_ids: Iterable[str]) -> npt.NDArray[np.int64]:
+        """The positions of documents; an unknown or deleted one is an :class:`InputError`."""
+
+    @abstractmethod
+    def find(self, doc_id: str) -> int | None:
+        """The position of a document, if it is there."""
+
+    @abstractmethod
+    def document(self, position: int) -> tuple[Vectors, TokenIds]:
+        """The vectors and the tokens of a document."""
+
+    @abstractmethod
+    def nearest_tokens(
+        self, vectors: Vectors, count: int, feedback: npt.NDArray[np.int64], workers: Workers = ALONE
+    ) -> TokenIds:
+        """The tokens of the document vectors nearest to each vector: F_t(υ, r).
+
+        Parameters
+        ----------
+        vectors
+            Of shape (num_vectors, dim), of any length.
+        count
+            Neighbours of each, r.
+        feedback
+            Positions of documents whose vectors are compared in any case.
+        workers
+            What to compute with.
+
+        Returns
+        -------
+        token_ids
+            Nearest first, of shape (num_vectors, count); -1 where there are no more.
+        """
+
+    def vectors_of(self, positions: Iterable[int]) -> FeedbackVectors:
+        """The vectors of some documents."""
+        parts = [self.document(int(position)) for position in positions]
+        lengths = [len(tokens) for _, tokens in parts]
+        return FeedbackVectors(
+            np.concatenate([vectors for vectors, _ in parts]),
+            np.concatenate([tokens for _, tokens in parts]),
+            np.repeat(np.arange(len(parts)), lengths),
+            np.concatenate([np.arange(length) for length in lengths]),
+        )
+
+
+def source_of(index: Index | Snapshot | MemoryIndex | FeedbackSource) -> FeedbackSource:
+    """See an index as feedback does."""
+    if isinstance(index, FeedbackSource):
+        return index
+    if isinstance(index, MemoryIndex):
+        return MemorySource(index)
+    return SnapshotSource(index.snapshot if isinstance(index, Index) else index)
+
+
+class MemorySource(FeedbackSource):
+    """Documents in memory: neighbours by comparing with every vector.
+
+    Parameters
+    ----------
+    index
+        The documents.
+    """
+
+    def __init__(self, index: MemoryIndex) -> None:
+        self.index = index
+        self.num_documents = index.num_documents
+        self.special_ids = index.encoder.special_ids if index.encoder else frozenset()
+
+    @cached_property
+    def document_frequencies(self) -> npt.NDArray[np.int64]:
+        documents = np.repeat(np.arange(self.num_documents), np.diff(self.index.offsets))
+        size = int(self.index.token_ids.max(initial=0)) + 1
+        return np.bincount(np.unique(documents * size + self.index.token_ids) % size, minlength=size)
+
+    @cached_property
+    def collection_frequencies(self) -> npt.NDArray[np.int64]:
+        return np.bincount(self.index.token_ids)
+
+    def positions(self, doc_ids: Iterable[str]) -> npt.NDArray[np.int64]:
+        return self.index.positions(doc_ids)
+
+    def find(self, doc_id: str) -> int | None:
+        return self.index.doc_ids.index(doc_id) if doc_id in self.index.doc_ids else None
+
+    def document(self, position: int) -> tuple[Vectors, TokenIds]:
+        rows = slice(self.index.offsets[position], self.index.offsets[position + 1])
+        return self.index.vectors[rows], self.index.token_ids[rows]
+
+    def nearest_tokens(
+        self, vectors: Vectors, count: int, feedback: npt.NDArray[np.int64], workers: Workers = ALONE
+    ) -> TokenIds:
+        from colbert_prf.kernels.neighbours import nearest_definition
+
+        found = nearest_definition(vectors, self.index.vectors, count)
+        return np.where(found.rows < 0, -1, self.index.token_ids[found.rows]).astype(np.int32)
+
+
+class SnapshotSource(FeedbackSource):
+    """One generation of an index folder: neighbours through the inverted lists.
+
+    Parameters
+    ----------
+    snapshot
+        The generation.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.num_documents = snapshot.manifest.num_documents
+        self.special_ids = frozenset(snapshot.manifest.settings.special_ids)
+
+    @property
+    def document_frequencies(self) -> npt.NDArray[np.int64]:
+        return self.snapshot.document_frequencies
+
+    @property
+    def collection_frequencies(self) -> npt.NDArray[np.int64]:
+        return self.snapshot.collection_frequencies
+
+    @property
+    def centroid_frequencies(self) -> npt.NDArray[np.int64]:
+        """In how many documents each centroid of the codec is, of shape (num_centroids,)."""
+        return self.snapshot.centroid_frequencies
+
+    def codes(self, position: int) -> npt.NDArray[np.int64]:
+        """The centroid of each vector of a document."""
+        segment, place = self.snapshot.place(position)
+        rows = slice(segment.offsets[place], segment.offsets[place + 1])
+        return segment.columns["codes"][rows].astype(np.int64)
+
+    def positions(self, doc_ids: Iterable[str]) -> npt.NDArray[np.int64]:
+        return self.snapshot.positions(doc_ids)
+
+    def find(self, doc_id: str) -> int | None:
+        return self.snapshot.find(doc_id)
+
+    def document(self, position: int) -> tuple[Vectors, TokenIds]:
+        return self.snapshot.vectors(position), self.snapshot.token_ids(position)
+
+    def nearest_tokens(
+        self, vectors: Vectors, count: int, feedback: npt.NDArray[np.int64], workers: Workers = ALONE
+    ) -> TokenIds:
+        from colbert_prf.kernels.interaction import centroid_scores
+        from colbert_prf.kernels.neighbours import best_probes
+
+        codec = self.snapshot.codec
+        padded = codec.pad(vectors)
+        scores = centroid_scores(codec.centroids, padded, **workers)
+        probed, products = best_probes(scores, codec.radii, padded, PROBES, REACH)
+        known = self.vectors_of(feedback)
+        similarities = [vectors @ known.vectors.T]
+        token_ids = [np.broadcast_to(known.token_ids, similarities[0].shape)]
+        for segment, start in zip(self.snapshot.segments, self.snapshot.starts, strict=False):
+            live = ~segment.deleted
+            here = feedback - start
+            live[here[(here >= 0) & (here < len(segment))]] = False
+            rows, near = self._nearest(segment, padded, probed, products, live, count, workers)
+            similarities.append(near)
+            token_ids.append(np.where(rows < 0, -1, segment.token_ids[rows].astype(np.int32)))
+        return _best_tokens(similarities, token_ids, count)
+
+    def _nearest(
+        self,
+        segment: Segment,
+        vectors: Vectors,
+        probed: npt.NDArray[np.int64],
+        products: Vectors,
+        live: npt.NDArray[np.bool_],
+        count: int,
+        workers: Workers,
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        """The rows of a segment nearest to each vector, and how near."""
+        from colbert_prf.kernels.neighbours import Lists, nearest_packed, nearest_stored
+
+        codec, columns = self.snapshot.codec, segment.columns
+        lists = Lists(segment.lists, segment.list_offsets, live)
+        if codec.bits == 16:
+            short, stored = vectors[:, : codec.dim], columns["vectors"]
+            return nearest_stored(short, probed, columns["codes"], stored, segment.offsets, lists, count, **workers)
+        store = packed_vectors(segment)
+        return nearest_packed(vectors, probed, products, codec.residuals, store, lists, count, **workers)
+
+
+def _best_tokens(
+    similarities: Sequence[npt.NDArray[np.float32]], token_ids: Sequence[TokenIds], count: int
+) -> TokenIds:
+    """Of several lists of neighbours the nearest ``count``, padded with -1."""
+    near, tokens = np.concatenate(similarities, axis=1), np.concatenate(token_ids, axis=1)
+    order = np.argsort(-near, axis=1, kind="stable")[:, :count]
+    best = np.where(np.isfinite(np.take_along_axis(near, order, axis=1)), np.take_along_axis(tokens, order, axis=1), -1)
+    return np.pad(best, ((0, 0), (0, count - best.shape[1])), constant_values=-1).astype(np.int32)

@@ -1,0 +1,55 @@
+"""How much an expansion vector tells documents apart: σ, by what is known of its token or of the query."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.feedback.source import FeedbackSource
+from colbert_prf.types import EncodedQuery, TokenIds, Vectors
+
+__all__ = ["WEIGHTINGS", "Weighting", "inverse_frequency", "weigh"]
+
+Weighting = Literal["idf", "ictf", "cosine"]
+WEIGHTINGS: tuple[str, ...] = get_args(Weighting)
+
+
+def weigh(
+    method: Weighting, query: EncodedQuery, vectors: Vectors, token_ids: TokenIds, source: FeedbackSource
+) -> npt.NDArray[np.float64]:
+    """σ of each vector, not negative, of shape (num_vectors,).
+
+    Parameters
+    ----------
+    method
+        ``idf``: ln((N + 1) / (N_t + 1)), the paper's, with N documents of which N_t have the token. ``ictf``: the same
+        with all tokens and the occurrences of this one. ``cosine``: the mean cosine with the vectors of the query.
+    query
+        What was asked.
+    vectors, token_ids
+        Of the representatives, of shapes (num_vectors, dim) and (num_vectors,).
+    source
+        Where the frequencies are from.
+    """
+    if method == "cosine":
+        lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)[:, None] * np.linalg.norm(query.vectors, axis=1)
+        cosines = vectors @ query.vectors.T / lengths
+        return np.asarray(np.maximum(cosines.mean(axis=1), 0), dtype=np.float64)
+    if method == "ictf":
+        return inverse_frequency(source.collection_frequencies, token_ids, int(source.collection_frequencies.sum()))
+    return inverse_frequency(source.document_frequencies, token_ids, source.num_documents)
+
+
+def inverse_frequency(
+    frequencies: npt.NDArray[np.int64], token_ids: npt.NDArray[np.integer], total: int
+) -> npt.NDArray[np.float64]:
+    """``ln((total + 1) / (frequency + 1))``; a token that is not in the table has frequency 0.
+
+    >>> inverse_frequency(np.array([9, 0]), np.array([0, 1, 7]), 99).round(3).tolist()
+    [2.303, 4.605, 4.605]
+    """
+    known = token_ids < len(frequencies)
+    counts = np.where(known, frequencies[np.where(known, token_ids, 0)], 0)
+    return np.log((total + 1) / (counts + 1))

@@ -1,0 +1,98 @@
+"""The two passes of a search with feedback, over each kind of index: find, and find again with an expanded query."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.engine import Effort, FirstPass, Found, first_pass
+from colbert_prf.feedback import Feedback
+from colbert_prf.index import MemoryIndex
+from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.second_pass import find_again, score_again
+from colbert_prf.types import EncodedQuery, Expansion
+
+__all__ = ["CompressedPasses", "ExactPasses", "Passes"]
+
+
+class Passes(ABC):
+    """One search: a first pass, and after it at most one second pass.
+
+    Parameters
+    ----------
+    source
+        One state of an index.
+    effort
+        How hard to try.
+    allowed
+        Whether each position may be found, of shape (num_positions,); None for all.
+    """
+
+    def __init__(self, source: Any, effort: Effort, allowed: npt.NDArray[np.bool_] | None) -> None:
+        self.source = source
+        self.effort = effort
+        self.allowed = allowed
+
+    @abstractmethod
+    def first(self, query: EncodedQuery, k: int) -> Found:
+        """The best documents for a query."""
+
+    @abstractmethod
+    def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int) -> Found:
+        """The best documents for the expanded query, of all or of those of the first pass."""
+
+
+class CompressedPasses(Passes):
+    """Over a generation of an index folder; the second pass reuses the first."""
+
+    source: Snapshot
+    _state: FirstPass
+
+    def first(self, query: EncodedQuery, k: int) -> Found:
+        """Search, and keep what was found out."""
+        self._state = first_pass(self.source, query, k, self.effort, allowed=self.allowed)
+        return self._state.best(k)
+
+    def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int) -> Found:
+        """Score the added vectors, and what the first pass did not see."""
+        query, start = expansion.query, expansion.num_original
+        added = EncodedQuery(query.token_ids[start:], query.vectors[start:], query.weights[start:])
+        effort = replace(self.effort, rescore=rescore)
+        if feedback.rerank:
+            return score_again(self.source, self._state, added, k, effort, depth=feedback.rerank_depth)
+        return find_again(self.source, self._state, added, k, effort, allowed=self.allowed)
+
+
+class ExactPasses(Passes):
+    """Over an index in memory: every document is scored exactly, in both passes."""
+
+    source: MemoryIndex
+    _found: Found
+
+    def first(self, query: EncodedQuery, k: int) -> Found:
+        """Score everything."""
+        with self.effort.stage("score"):
+            self._found = _best(self.source.score(query), self.source.num_positions, self.allowed)
+        return Found(self._found.positions[:k], self._found.scores[:k])
+
+    def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int) -> Found:
+        """Score everything, or the best of the first pass."""
+        allowed = self.allowed
+        if feedback.rerank and feedback.rerank_depth is not None:
+            allowed = np.zeros(self.source.num_positions, dtype=np.bool_)
+            allowed[self._found.positions[: feedback.rerank_depth]] = True
+        with self.effort.stage("score again"):
+            return _best(self.source.score(expansion.query), k, allowed)
+
+
+def _best(scores: npt.NDArray[np.float32], k: int, mask: npt.NDArray[np.bool_] | None) -> Found:
+    """The k best finite scores, best first, equal scores by position."""
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    order = np.argsort(-scores, kind="stable")[:k]
+    order = order[np.isfinite(scores[order])]
+    return Found(order, scores[order])

@@ -1,0 +1,129 @@
+"""Search again with vectors added to a query, reusing what the first pass found out.
+
+The score of a document is that of the original vectors plus that of the added ones. So only the added vectors are
+compared with centroids and documents; a document the first pass scored exactly keeps that part of its score, and only
+one it did not see is scored in full. Which documents to score exactly is decided by the known part, exact where it is
+known, plus the approximate score of the added vectors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.engine import Effort, FirstPass, Found, candidates_of, exact_scores, interact_with, positions_of
+from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.types import EncodedQuery
+
+__all__ = ["default_rescore_again", "find_again", "score_again"]
+
+
+def default_rescore_again(k: int) -> int:
+    """Documents the second pass scores exactly for ``k`` results: less than the first, for it knows more.
+
+    >>> [default_rescore_again(k) for k in (10, 100, 1000)]
+    [200, 350, 1700]
+    """
+    return max(200, 3 * k // 2 + 200)
+
+
+def find_again(
+    snapshot: Snapshot,
+    first: FirstPass,
+    added: EncodedQuery,
+    k: int,
+    effort: Effort,
+    *,
+    allowed: npt.NDArray[np.bool_] | None = None,
+) -> Found:
+    """Find the best documents for a query with vectors added: the Ranker.
+
+    Parameters
+    ----------
+    snapshot, k, allowed
+        As in the first pass.
+    first
+        What the first pass left behind.
+    added
+        The vectors added and their weights.
+    effort
+        How hard to try.
+    """
+    from colbert_prf.kernels.interaction import byte_table, centroid_scores
+    from colbert_prf.kernels.topk import best
+
+    with effort.stage("centroids again"):
+        table = centroid_scores(snapshot.codec.centroids, snapshot.codec.pad(added.vectors), **effort.workers)
+        values = byte_table(table)
+    with effort.stage("candidates again"):
+        chosen, known = first.chosen, first.approximate
+        if effort.probes is not None:
+            more = candidates_of(snapshot, values, len(added), k, effort.probes, allowed)
+            chosen = [_united(old, new) for old, new in zip(chosen, more, strict=True)]
+            known = interact_with(snapshot, first.values, first.query, chosen, effort)
+    with effort.stage("interaction again"):
+        parts = interact_with(snapshot, values, added, chosen, effort)
+        positions = positions_of(snapshot, chosen)
+        approximate = np.concatenate([np.empty(0, np.float32), *known])
+        kept = best(_estimates(first, positions, approximate) + np.concatenate(parts), max(k, effort.rescore))
+        positions = positions[kept[np.isfinite(approximate[kept])]]
+    return _scored(snapshot, first, added, table, positions, k, effort)
+
+
+def score_again(
+    snapshot: Snapshot, first: FirstPass, added: EncodedQuery, k: int, effort: Effort, *, depth: int | None = None
+) -> Found:
+    """Score the documents of the first pass anew: the ReRanker.
+
+    Parameters
+    ----------
+    snapshot, first, added, k, effort
+        As in :func:`find_again`.
+    depth
+        The best so many of the first pass; all it scored exactly if left out.
+    """
+    from colbert_prf.kernels.interaction import centroid_scores
+
+    with effort.stage("centroids again"):
+        table = centroid_scores(snapshot.codec.centroids, snapshot.codec.pad(added.vectors), **effort.workers)
+    positions = first.positions if depth is None else np.sort(first.best(depth).positions)
+    return _scored(snapshot, first, added, table, positions, k, effort)
+
+
+def _united(old: npt.NDArray[np.int64] | None, new: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
+    return None if old is None or new is None else np.union1d(old, new)
+
+
+def _estimates(
+    first: FirstPass, positions: npt.NDArray[np.int64], approximate: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """What is known of the original score: exact, or approximate and raised by what the approximation misses."""
+    estimates = approximate.copy()
+    places = np.searchsorted(positions, first.positions)
+    missing = first.scores - approximate[places]
+    if len(missing):
+        estimates += np.median(missing)
+    estimates[places] = first.scores
+    return estimates
+
+
+def _scored(
+    snapshot: Snapshot,
+    first: FirstPass,
+    added: EncodedQuery,
+    table: npt.NDArray[np.float32],
+    positions: npt.NDArray[np.int64],
+    k: int,
+    effort: Effort,
+) -> Found:
+    """The best of some positions by their exact scores."""
+    from colbert_prf.kernels.topk import best_sorted
+
+    with effort.stage("maxsim again"):
+        scores = exact_scores(snapshot, added, positions, effort, table=table)
+        places = np.minimum(np.searchsorted(first.positions, positions), len(first.positions) - 1)
+        seen = first.positions[places] == positions
+        scores[seen] += first.scores[places[seen]]
+        scores[~seen] += exact_scores(snapshot, first.query, positions[~seen], effort, table=first.table)
+        order = best_sorted(scores, k)
+    return Found(positions[order], scores[order])

@@ -1,0 +1,219 @@
+"""ColBERT-PRF: numbers worked out by hand, an independent reference, and laws."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import log
+
+import numpy as np
+import pytest
+
+from colbert_prf import ColbertPRF, EncodedQuery, InputError, MemoryIndex, Searcher
+from colbert_prf.kernels.lloyd import kmeans
+
+EAST = EncodedQuery(np.array([1], dtype=np.int32), np.array([[1, 0]], dtype=np.float32))
+
+
+def test_numbers_worked_out_by_hand(plane):
+    """The best document of EAST is a, with two vectors of token 1 at 0 degrees and one of token 3 at 90.
+
+    Two clusters: (1, 0) and (0, 1). The nearest three vectors of the first are the three of token 1 in a and b; those
+    of the second are the two of token 3, then one of token 2 at 60 degrees. Of five documents token 1 is in two,
+    token 3 in two: σ = ln(6/3) for both, so the order of the clusters decides, and β = 1 gives both together the
+    weight of the query, a half each.
+    """
+    feedback = ColbertPRF(feedback_docs=1, clusters=2, expansion_vectors=2, neighbours=3, beta=1)
+    ranking = Searcher(plane).search(EAST, k=5, feedback=feedback)
+    vectors = {vector.token_id: vector for vector in ranking.expansion.vectors}
+    assert set(vectors) == {1, 3}
+    assert vectors[1].likely == ((1, 1.0),)
+    assert vectors[3].likely == ((3, pytest.approx(2 / 3)), (2, pytest.approx(1 / 3)))
+    assert [vector.sigma for vector in vectors.values()] == pytest.approx([log(2), log(2)])
+    assert [vector.weight for vector in vectors.values()] == pytest.approx([0.5, 0.5])
+    assert vectors[1].sources == (("a", 0), ("a", 1))
+    assert vectors[3].sources == (("a", 2),)
+    assert ranking.expansion.feedback == ("a",)
+    # a: 1 + .5·1 + .5·1; b: 1 + .5 + .5·sin 60; c: 0 + 0 + .5; d: cos 120·1.5 + .5·sin 120; e: cos 60·1.5 + .5·sin 60
+    half = np.sqrt(3) / 4
+    expected = {"a": 2, "b": 1.5 + half, "e": 0.75 + half, "c": 0.5, "d": half - 0.75}
+    assert {hit.doc_id: hit.score for hit in ranking} == pytest.approx(expected, abs=1e-6)
+    assert ranking.doc_ids == list(expected)
+    assert ranking.before.doc_ids[:2] == ["a", "b"]
+
+
+def test_absolute_beta_is_the_papers(plane):
+    feedback = ColbertPRF(feedback_docs=1, clusters=2, expansion_vectors=2, neighbours=3, beta=0.5, relative=False)
+    expansion = Searcher(plane).search(EAST, feedback=feedback).expansion
+    assert expansion.query.weights.tolist() == pytest.approx([1, 0.5 * log(2), 0.5 * log(2)])
+
+
+def test_the_rarest_tokens_are_chosen(plane):
+    """Token 1 is in two documents; without b in one, so then it beats token 3."""
+    fewer = MemoryIndex(["a", "c"], [_document(plane, 0), _document(plane, 2)])
+    feedback = ColbertPRF(feedback_docs=1, clusters=2, expansion_vectors=1, neighbours=2)
+    assert [v.token_id for v in Searcher(fewer).search(EAST, feedback=feedback).expansion.vectors] == [1]
+
+
+def _document(index: MemoryIndex, position: int):
+    from colbert_prf import EncodedDocument
+
+    rows = slice(index.offsets[position], index.offsets[position + 1])
+    return EncodedDocument(index.token_ids[rows], index.vectors[rows])
+
+
+def reference(query, documents, everything, token_ids, offsets, special_ids, parameters):
+    """Algorithm 2 of the paper in plain Python, over decoded vectors: [(token, σ, vector)] in order of σ."""
+    rows = np.concatenate([np.arange(offsets[d], offsets[d + 1]) for d in documents])
+    centroids = kmeans(everything[rows], min(parameters.clusters, len(rows)), seed=parameters.seed).centroids
+    num_documents = len(offsets) - 1
+    chosen = []
+    for centroid in centroids:
+        similarities = [(-float(vector @ centroid), row) for row, vector in enumerate(everything)]
+        near = [token_ids[row] for _, row in sorted(similarities)[: parameters.neighbours]]
+        counts = {token: count for token, count in Counter(near).items() if token not in special_ids}
+        if counts:
+            token = max(counts, key=lambda token: (counts[token], -near.index(token)))
+            holders = sum(token in token_ids[offsets[d] : offsets[d + 1]] for d in range(num_documents))
+            chosen.append((token, log((num_documents + 1) / (holders + 1)), centroid))
+    return sorted(chosen, key=lambda item: -item[1])[: parameters.expansion_vectors]
+
+
+@pytest.mark.parametrize("bits", [None, 2, 4, 8, 16])
+@pytest.mark.parametrize("parameters", [ColbertPRF(), ColbertPRF(feedback_docs=2, clusters=8, expansion_vectors=5)])
+def test_the_expansion_is_that_of_the_reference(memory, open_index, goldfish, bits, parameters):
+    index = memory if bits is None else open_index(bits)
+    ranking = Searcher(index).search(goldfish, k=12, feedback=parameters)
+    if bits is None:
+        everything, token_ids, offsets = index.vectors, index.token_ids, index.offsets
+    else:
+        everything = np.concatenate([index.vectors(p) for p in range(12)])
+        token_ids = np.concatenate([index.token_ids(p) for p in range(12)])
+        offsets = np.cumsum([0, *(len(index.token_ids(p)) for p in range(12))])
+    documents = index.positions(ranking.before.doc_ids[: parameters.feedback_docs])
+    expected = reference(goldfish, documents, everything, token_ids, offsets, memory.encoder.special_ids, parameters)
+    found = ranking.expansion
+    assert [vector.token_id for vector in found.vectors] == [token for token, _, _ in expected]
+    assert [vector.sigma for vector in found.vectors] == pytest.approx([sigma for _, sigma, _ in expected])
+    added = found.query.vectors[found.num_original :]
+    assert added == pytest.approx(np.stack([vector for _, _, vector in expected]), abs=1e-5)
+    total = sum(sigma for _, sigma, _ in expected)
+    weights = [parameters.beta * len(goldfish) * sigma / total for _, sigma, _ in expected]
+    assert found.query.weights[found.num_original :].tolist() == pytest.approx(weights, rel=1e-5)
+
+
+@pytest.mark.parametrize("bits", [None, 4])
+def test_beta_zero_leaves_the_ranking_alone(memory, open_index, goldfish, bits):
+    searcher = Searcher(memory if bits is None else open_index(bits))
+    before = searcher.search(goldfish, k=12)
+    after = searcher.search(goldfish, k=12, feedback=ColbertPRF(beta=0))
+    assert after.doc_ids == before.doc_ids
+    assert [hit.score for hit in after] == pytest.approx([hit.score for hit in before], abs=1e-5)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8, 16])
+def test_with_nothing_pruned_the_second_pass_is_a_search_from_scratch(open_index, goldfish, bits):
+    searcher = Searcher(open_index(bits))
+    reused = searcher.search(goldfish, k=12, feedback=ColbertPRF())
+    scratch = searcher.search(reused.expansion.query, k=12)
+    assert reused.doc_ids == scratch.doc_ids
+    assert [hit.score for hit in reused] == pytest.approx(
+        [hit.score for hit in scratch], abs=2e-3 if bits < 8 else 1e-5
+    )
+
+
+def test_the_same_seed_gives_the_same_expansion_on_any_number_of_threads(open_index, goldfish):
+    searcher = Searcher(open_index(4))
+    one, two = (searcher.search(goldfish, feedback=ColbertPRF(), threads=threads) for threads in (1, 2))
+    assert np.array_equal(one.expansion.query.vectors, two.expansion.query.vectors)
+    assert one.doc_ids == two.doc_ids
+
+
+def test_fewer_vectors_than_clusters(plane):
+    expansion = Searcher(plane).search(EAST, feedback=ColbertPRF(feedback_docs=1)).expansion
+    assert 1 <= len(expansion) <= 3
+
+
+def test_special_tokens_count_and_are_dropped(memory, goldfish):
+    feedback = ColbertPRF(clusters=100, expansion_vectors=100)
+    expansion = Searcher(memory).search(goldfish, feedback=feedback).expansion
+    specials = memory.encoder.special_ids
+    assert len(expansion)
+    assert not any(token in specials for vector in expansion.vectors for token, _ in vector.likely)
+    assert any(sum(p for _, p in vector.likely) < 1 for vector in expansion.vectors), "a neighbour is a special token"
+
+
+def test_nothing_found_gives_an_empty_expansion(memory, goldfish):
+    ranking = Searcher(memory).search(goldfish, allowed=[], feedback=ColbertPRF())
+    assert ranking.doc_ids == []
+    assert len(ranking.expansion) == 0
+
+
+def test_filters_hold_in_both_passes(open_index, goldfish):
+    allowed = ["fish4", "bank1", "war1", "fungus1"]
+    ranking = Searcher(open_index(2)).search(goldfish, k=3, allowed=allowed, feedback=ColbertPRF())
+    assert len(ranking) == 3
+    assert set(ranking.doc_ids) <= set(allowed)
+    assert set(ranking.expansion.feedback) <= set(allowed)
+
+
+def test_a_deleted_document_is_passed_over(memory, encoder, goldfish, tmp_path):
+    from colbert_prf import Index
+
+    index = Index.create(tmp_path / "my.index", _texts(memory), encoder=encoder, bits=4, progress=False)
+    ranking = Searcher(index).search(goldfish, k=12)
+    gone = ranking.doc_ids[0]
+    index.delete([gone])
+    expansion = ColbertPRF(feedback_docs=2).expand(goldfish, ranking, index)
+    assert expansion.feedback == tuple(ranking.doc_ids[1:3])
+    assert gone not in Searcher(index).search(goldfish, k=12, feedback=ColbertPRF()).doc_ids
+    with pytest.raises(InputError, match=f"the index has no document '{gone}'"):
+        ColbertPRF().expand(goldfish, [gone], index)
+
+
+def _texts(memory):
+    return zip(memory.doc_ids, memory.texts, strict=True)
+
+
+def test_a_reranker_keeps_the_documents_of_the_first_pass(memory, open_index, goldfish):
+    for index in (memory, open_index(4)):
+        ranking = Searcher(index).search(goldfish, k=4, feedback=ColbertPRF(rerank=True, rerank_depth=4))
+        assert sorted(ranking.doc_ids) == sorted(ranking.before.doc_ids)
+        scores = dict(zip(index_ids(index), index.score(ranking.expansion.query), strict=True))
+        assert [hit.score for hit in ranking] == pytest.approx([scores[d] for d in ranking.doc_ids], abs=2e-3)
+
+
+def index_ids(index) -> list[str]:
+    return [index.doc_id(position) for position in range(index.num_positions)]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"expansion_vectors": 25}, "expansion_vectors must be at most clusters, found 25 of 24; raise clusters"),
+        ({"clusters": 0, "expansion_vectors": 1}, "clusters must be at least 1, found 0"),
+        ({"feedback_docs": 0}, "feedback_docs must be at least 1, found 0"),
+        ({"neighbours": 0}, "neighbours must be at least 1, found 0"),
+        ({"beta": -0.1}, "beta must be at least 0, found -0.1"),
+        ({"beta": float("nan")}, "beta must be at least 0, found nan"),
+        ({"rerank_depth": 0}, "rerank_depth must be at least 1, found 0"),
+        ({"clustering": "dbscan"}, "clustering must be one of .*, found 'dbscan'"),
+        ({"weighting": "bm25"}, "weighting must be one of .*, found 'bm25'"),
+        ({"compat": "thesis"}, "compat must be one of .*, found 'thesis'"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, message):
+    with pytest.raises(InputError, match=message):
+        ColbertPRF(**parameters)
+
+
+def test_compat_paper_clusters_the_padding_and_takes_beta_as_it_is(memory, goldfish):
+    pytest.importorskip("sklearn")
+    from sklearn.cluster import KMeans
+
+    expansion = Searcher(memory).search(goldfish, feedback=ColbertPRF(compat="paper", beta=0.5)).expansion
+    rows = [_document(memory, p).vectors for p in memory.positions(expansion.feedback)]
+    padded = np.concatenate([np.pad(row, ((0, 180 - len(row)), (0, 0))) for row in rows])
+    centroids = KMeans(24, random_state=42, n_init=10).fit(padded).cluster_centers_
+    for vector, known in zip(expansion.query.vectors[expansion.num_original :], expansion.vectors, strict=True):
+        assert np.abs(centroids - vector).max(axis=1).min() < 1e-3
+        assert known.weight == pytest.approx(0.5 * known.sigma, rel=1e-5)

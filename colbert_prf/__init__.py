@@ -4,6 +4,7 @@ from colbert_prf.encoder import Encoder, ModelSettings
 from colbert_prf.errors import (
     ColbertPrfError,
     DatasetError,
+    DatasetWarning,
     IndexFormatError,
     IndexLockedError,
     IndexMismatchError,
@@ -34,6 +35,7 @@ __all__ = [
     "ColbertPRF",
     "ColbertPrfError",
     "DatasetError",
+    "DatasetWarning",
     "EncodedDocument",
     "EncodedQuery",
     "Encoder",

@@ -14,6 +14,7 @@
     └── MissingExtraError     an optional dependency is not installed
 
     UserWarning
+    ├── DatasetWarning        judgements or a run are odd, but can be used
     └── OutgrownCodecWarning  an index has grown far past what its codec was trained for
 
 A message says what was wrong, what was found and what to do. The command line prints it as one line and exits with 1.
@@ -26,6 +27,7 @@ import os
 __all__ = [
     "ColbertPrfError",
     "DatasetError",
+    "DatasetWarning",
     "IndexFormatError",
     "IndexLockedError",
     "IndexMismatchError",
@@ -110,6 +112,10 @@ class IndexLockedError(StorageError):
 
 class IndexMismatchError(StorageError):
     """The index was made with another model, or a build is resumed with other documents or settings."""
+
+
+class DatasetWarning(UserWarning):
+    """Judgements or a run are odd: they can be used, but may not be what was meant."""
 
 
 class OutgrownCodecWarning(UserWarning):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import os
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from colbert_prf.datasets.irds import irds_entries, is_irds
 from colbert_prf.datasets.opening import Source, read_lines
 from colbert_prf.datasets.writing import open_replacement
-from colbert_prf.errors import DatasetError
+from colbert_prf.errors import DatasetError, DatasetWarning
 
 __all__ = ["Scores", "read_run", "write_run"]
 
@@ -28,7 +30,7 @@ class _Hit(NamedTuple):
     score: float
 
 
-def read_run(source: Source) -> dict[str, dict[str, float]]:
+def read_run(source: Source, *, check_ranks: bool = False) -> dict[str, dict[str, float]]:
     r"""Read the documents that a system returned for each query, best first.
 
     Parameters
@@ -36,6 +38,8 @@ def read_run(source: Source) -> dict[str, dict[str, float]]:
     source
         A path, ``-`` for standard input, or ``irds:NAME`` (its scored documents); plain, gzip or zstd. Six columns
         separated by white space: query id, ``Q0``, document id, rank, score, tag. Lines may stand in any order.
+    check_ranks
+        Whether to warn where the rank column contradicts the scores.
 
     Returns
     -------
@@ -49,6 +53,11 @@ def read_run(source: Source) -> dict[str, dict[str, float]]:
     ------
     DatasetError
         With file and line: a bad line, a score that is no finite number, a document twice for one query.
+
+    Warns
+    -----
+    DatasetWarning
+        With ``check_ranks``, and with file and line: a better rank beside a lower score.
 
     Examples
     --------
@@ -71,10 +80,12 @@ def read_run(source: Source) -> dict[str, dict[str, float]]:
                 f"document {hit.doc_id!r} of query {query_id!r} was ranked before, at line {first.line}; keep one line"
             )
             raise DatasetError(message, path=name, line=hit.line)
-    return {
-        query_id: {hit.doc_id: hit.score for hit in sorted(found.values(), key=lambda hit: (-hit.score, hit.rank))}
-        for query_id, found in hits.items()
+    ranked = {
+        query_id: sorted(found.values(), key=lambda hit: (-hit.score, hit.rank)) for query_id, found in hits.items()
     }
+    if check_ranks:
+        _warn_of_ranks(ranked, name)
+    return {query_id: {hit.doc_id: hit.score for hit in found} for query_id, found in ranked.items()}
 
 
 def write_run(path: Source, rankings: Mapping[str, Scores] | Iterable[tuple[str, Scores]], tag: str) -> None:
@@ -115,6 +126,20 @@ def write_run(path: Source, rankings: Mapping[str, Scores] | Iterable[tuple[str,
             query_ids.add(query_id)
             for rank, (doc_id, score) in enumerate(_by_falling_score(query_id, scores, name), start=1):
                 write(f"{query_id} Q0 {doc_id} {rank} {score!r} {tag}\n")
+
+
+def _warn_of_ranks(ranked: Mapping[str, list[_Hit]], name: str) -> None:
+    conflicts = [
+        next((below.line for above, below in pairwise(found) if below.rank < above.rank), None)
+        for found in ranked.values()
+    ]
+    lines = [line for line in conflicts if line is not None]
+    if lines:
+        message = (
+            f"{name}, line {lines[0]}: the rank contradicts the score, as in {len(lines)} of {len(ranked)} queries; "
+            "the scores decide"
+        )
+        warnings.warn(message, DatasetWarning, stacklevel=3)
 
 
 def _hits(name: str) -> Iterator[tuple[str, _Hit]]:

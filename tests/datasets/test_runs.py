@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colbert_prf.datasets import read_run, write_run
-from colbert_prf.errors import DatasetError
+from colbert_prf.errors import DatasetError, DatasetWarning
 
 Write = Callable[[str, "str | bytes"], Path]
 
@@ -27,6 +27,23 @@ def test_documents_come_by_falling_score_and_then_by_rank(written: Write) -> Non
         ("q2", [("d", 2.0), ("b", 1.5), ("a", 1.5), ("c", -0.7)]),
         ("q1", [("a", 1.0)]),
     ]
+
+
+def test_ranks_that_contradict_the_scores_can_be_warned_of(written: Write) -> None:
+    lines = ["q1 Q0 a 1 1.5 t", "q1 Q0 b 2 2.5 t", "q2 Q0 a 0 2 t", "q2 Q0 b 1 2 t", "q3 Q0 a 9 3 t", "q3 Q0 b 8 2 t"]
+    path = written("run", "\n".join(lines))
+    with pytest.warns(DatasetWarning) as caught:
+        run = read_run(path, check_ranks=True)
+    assert run == read_run(path)
+    (warning,) = caught
+    assert str(warning.message) == (
+        f"{path}, line 1: the rank contradicts the score, as in 2 of 3 queries; the scores decide"
+    )
+
+
+def test_unsorted_lines_whose_ranks_and_scores_agree_are_not_warned_of(written: Write) -> None:
+    path = written("run", "q1 Q0 c 2 1 t\nq1 Q0 b 1 2 t\nq1 Q0 a 0 2 t\n")
+    assert list(read_run(path, check_ranks=True)["q1"]) == ["a", "b", "c"]
 
 
 def test_standard_input(standard_input: Callable[[bytes], None]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import colbert_prf
 
-HEAVY = ["torch", "transformers", "sentence_transformers", "matplotlib"]
+HEAVY = ["torch", "transformers", "sentence_transformers", "matplotlib", "scipy", "ir_measures"]
 
 
 def test_all_is_what_is_visible():

@@ -25,6 +25,7 @@ ROOMS = [
     "passes",
     "search",
     "datasets",
+    "evaluation",
     "demo",
     "cli",
 ]

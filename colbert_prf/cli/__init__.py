@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 
 from colbert_prf.cli.demo import demo
+from colbert_prf.cli.evaluate import evaluate
 from colbert_prf.cli.export import export
 from colbert_prf.cli.index import add, delete, index, merge, verify
 from colbert_prf.cli.info import info
@@ -36,7 +37,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, index, search, add, delete, merge, verify, info, export):
+for command in (demo, index, search, add, delete, merge, verify, info, evaluate, export):
     cli.add_command(command)
 
 

@@ -120,7 +120,7 @@ class ColbertPRF(Feedback):
         """Every representative that stands for a word, in the order of the clusters."""
         tokens = found.token_ids
         near = (
-            source.nearest_tokens(found.vectors, self.neighbours, places, workers)
+            source.nearest_tokens(found.vectors, self.neighbours, places, workers).token_ids
             if tokens is None
             else tokens[:, np.newaxis]
         )

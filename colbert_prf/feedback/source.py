@@ -17,7 +17,7 @@ from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.types import TokenIds, Vectors
 
-__all__ = ["FeedbackSource", "FeedbackVectors", "source_of"]
+__all__ = ["FeedbackSource", "FeedbackVectors", "NearTokens", "source_of"]
 
 PROBES, REACH = 16, 0.4
 """Centroids looked at for the neighbours of a vector, chosen by υ·c + REACH·|υ|·radius(c)."""
@@ -34,6 +34,16 @@ class FeedbackVectors(NamedTuple):
     token_ids: TokenIds
     documents: npt.NDArray[np.int64]
     places: npt.NDArray[np.int64]
+
+
+class NearTokens(NamedTuple):
+    """The tokens of the nearest document vectors and how near these are, both of shape (num_vectors, count).
+
+    Where there are no more, the token is -1 and the similarity minus infinity.
+    """
+
+    token_ids: TokenIds
+    similarities: npt.NDArray[np.float32]
 
 
 class FeedbackSource(ABC):
@@ -67,7 +77,7 @@ class FeedbackSource(ABC):
     @abstractmethod
     def nearest_tokens(
         self, vectors: Vectors, count: int, feedback: npt.NDArray[np.int64], workers: Workers = ALONE
-    ) -> TokenIds:
+    ) -> NearTokens:
         """The tokens of the document vectors nearest to each vector: F_t(υ, r).
 
         Parameters
@@ -83,8 +93,8 @@ class FeedbackSource(ABC):
 
         Returns
         -------
-        token_ids
-            Nearest first, of shape (num_vectors, count); -1 where there are no more.
+        NearTokens
+            Nearest first.
         """
 
     def vectors_of(self, positions: Iterable[int]) -> FeedbackVectors:
@@ -144,11 +154,12 @@ class MemorySource(FeedbackSource):
 
     def nearest_tokens(
         self, vectors: Vectors, count: int, feedback: npt.NDArray[np.int64], workers: Workers = ALONE
-    ) -> TokenIds:
+    ) -> NearTokens:
         from colbert_prf.kernels.neighbours import nearest_definition
 
         found = nearest_definition(vectors, self.index.vectors, count)
-        return np.where(found.rows < 0, -1, self.index.token_ids[found.rows]).astype(np.int32)
+        token_ids = np.where(found.rows < 0, -1, self.index.token_ids[found.rows]).astype(np.int32)
+        return NearTokens(token_ids, found.similarities)
 
 
 class SnapshotSource(FeedbackSource):
@@ -195,7 +206,7 @@ class SnapshotSource(FeedbackSource):
 
     def nearest_tokens(
         self, vectors: Vectors, count: int, feedback: npt.NDArray[np.int64], workers: Workers = ALONE
-    ) -> TokenIds:
+    ) -> NearTokens:
         from colbert_prf.kernels.interaction import centroid_scores
         from colbert_prf.kernels.neighbours import best_probes
 
@@ -239,9 +250,12 @@ class SnapshotSource(FeedbackSource):
 
 def _best_tokens(
     similarities: Sequence[npt.NDArray[np.float32]], token_ids: Sequence[TokenIds], count: int
-) -> TokenIds:
+) -> NearTokens:
     """Of several lists of neighbours the nearest ``count``, padded with -1."""
     near, tokens = np.concatenate(similarities, axis=1), np.concatenate(token_ids, axis=1)
+    missing = max(0, count - near.shape[1])
+    near = np.pad(near, ((0, 0), (0, missing)), constant_values=-np.inf)
+    tokens = np.pad(tokens, ((0, 0), (0, missing)), constant_values=-1)
     order = np.argsort(-near, axis=1, kind="stable")[:, :count]
-    best = np.where(np.isfinite(np.take_along_axis(near, order, axis=1)), np.take_along_axis(tokens, order, axis=1), -1)
-    return np.pad(best, ((0, 0), (0, count - best.shape[1])), constant_values=-1).astype(np.int32)
+    near, tokens = np.take_along_axis(near, order, axis=1), np.take_along_axis(tokens, order, axis=1)
+    return NearTokens(np.where(np.isfinite(near), tokens, -1).astype(np.int32), near)

@@ -1,0 +1,191 @@
+"""Effectiveness of feedback: first pass, Ranker, ReRanker and the variants.
+
+    python benchmarks/effectiveness.py choose DATA --cache DIR
+    python benchmarks/effectiveness.py pool DATA --cache DIR --bits 16 --bits 4 --bits 2
+
+``choose`` compares values of β, relative and absolute, on vaswani, nfcorpus (dev) and scifact: the sets that chose the
+default. ``pool`` reports on TREC DL 2019 and 2020 over the closed pool of 41,867 passages, with the defaults: nothing
+was chosen there. DATA has a folder for each collection. Indexes are made once and kept in the cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, Encoder, Feedback, Index, Ranking, Searcher
+from colbert_prf.datasets import read_corpus, read_qrels, read_topics
+from colbert_prf.evaluation import Evaluation, evaluate
+from colbert_prf.progress import progress_bar
+
+DEPTH = 1000
+MEASURES = ("AP", "nDCG@10", "RR", "R@1000")
+BETAS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
+ABSOLUTE_BETAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+SYSTEMS: dict[str, Feedback | None] = {
+    "first pass": None,
+    "Ranker": ColbertPRF(),
+    "ReRanker": ColbertPRF(rerank=True),
+    "Ranker, KMeans-Closest": ColbertPRF(clustering="kmeans-closest"),
+    "Ranker, KMedoids": ColbertPRF(clustering="kmedoids"),
+    "Ranker, ICTF": ColbertPRF(weighting="ictf"),
+    "Ranker, mean cosine": ColbertPRF(weighting="cosine"),
+    "CentroidPRF": CentroidPRF(),
+    "Ranker, β=0.1 absolute": ColbertPRF(beta=0.1, relative=False),
+    "Ranker, β=1 absolute": ColbertPRF(beta=1.0, relative=False),
+    "compat paper, β=1": ColbertPRF(compat="paper", beta=1.0),
+    "compat paper, β=0.1": ColbertPRF(compat="paper", beta=0.1),
+}
+
+
+@dataclass(frozen=True)
+class Topics:
+    """Questions with judgements over a collection; grades from ``relevance`` on are relevant."""
+
+    collection: str
+    queries: str
+    judgements: str
+    relevance: int = 1
+
+    def read(self, data: Path) -> tuple[dict[str, str], dict[str, dict[str, int]]]:
+        """The judged questions and their judgements."""
+        folder = data / self.collection
+        qrels = {query: dict(grades) for query, grades in read_qrels(folder / self.judgements).items()}
+        topics = {query: text for query, text in read_topics(folder / self.queries).items() if query in qrels}
+        return topics, {query: qrels[query] for query in topics}
+
+
+CHOOSING = {
+    "vaswani": Topics("vaswani", "queries.tsv", "qrels.txt"),
+    "nfcorpus dev": Topics("nfcorpus", "dev.queries.tsv", "dev.qrels.txt"),
+    "scifact": Topics("scifact", "queries.tsv", "qrels.txt"),
+}
+POOL = {
+    "DL19": Topics("msmarco-dl1920", "queries.dl19.tsv", "qrels.dl19.txt", relevance=2),
+    "DL20": Topics("msmarco-dl1920", "queries.dl20.tsv", "qrels.dl20.txt", relevance=2),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["choose", "pool"])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--bits", type=int, action="append", help="default: 16; may be given several times")
+    parser.add_argument("--report", type=Path, help="pool: write wins and losses of each query to this Markdown file")
+    arguments = parser.parse_args()
+    if arguments.what == "choose":
+        choose(arguments.data, arguments.cache)
+    else:
+        for bits in arguments.bits or [16]:
+            report_pool(arguments.data, arguments.cache, bits, arguments.report if bits == 16 else None)
+
+
+def open_searcher(data: Path, cache: Path, collection: str, bits: int) -> Searcher:
+    """Search a collection, indexed once."""
+    path = cache / f"{collection}.{bits}.index"
+    if path.exists():
+        return Searcher(Index.open(path, encoder=Encoder.load()))
+    documents = read_corpus(data / collection / "collection.tsv.gz", empty="keep")
+    return Searcher(Index.create(path, documents, encoder=Encoder.load(), bits=bits))
+
+
+def encode(searcher: Searcher, topics: Mapping[str, str]) -> dict[str, EncodedQuery]:
+    return dict(zip(topics, searcher.encoder.encode_queries(topics.values()), strict=True))
+
+
+def answers(
+    searcher: Searcher, queries: Mapping[str, EncodedQuery], feedback: Feedback | None, label: str
+) -> Iterator[tuple[str, Ranking]]:
+    with progress_bar(label, total=len(queries)) as advance:
+        for query_id, query in queries.items():
+            yield query_id, searcher.search(query, k=DEPTH, feedback=feedback)
+            advance(1)
+
+
+def as_run(rankings: Iterable[tuple[str, Ranking]]) -> dict[str, dict[str, float]]:
+    return {query_id: {hit.doc_id: hit.score for hit in ranking} for query_id, ranking in rankings}
+
+
+def choose(data: Path, cache: Path) -> None:
+    """A table of β for each choosing set."""
+    rows: dict[str, list[str]] = {}
+    for name, topics in CHOOSING.items():
+        searcher = open_searcher(data, cache, topics.collection, 16)
+        texts, qrels = topics.read(data)
+        queries = encode(searcher, texts)
+        methods: dict[str, Feedback | None] = {"first pass": None}
+        methods |= {f"β={beta}": ColbertPRF(beta=beta) for beta in BETAS}
+        methods |= {f"absolute β={beta}": ColbertPRF(beta=beta, relative=False) for beta in ABSOLUTE_BETAS}
+        methods |= {f"CentroidPRF β={beta}": CentroidPRF(beta=beta) for beta in BETAS}
+        runs = {
+            label: as_run(answers(searcher, queries, method, f"{name}, {label}")) for label, method in methods.items()
+        }
+        result = evaluate(qrels, runs, MEASURES[:2], relevance=topics.relevance)
+        for label in methods:
+            rows.setdefault(label, []).extend(f"{result.mean(label, measure):.4f}" for measure in MEASURES[:2])
+    print("| | " + " | ".join(f"{name} {measure}" for name in CHOOSING for measure in MEASURES[:2]) + " |")
+    print("|---" * (1 + 2 * len(CHOOSING)) + "|")
+    for label, cells in rows.items():
+        print(f"| {label} | {' | '.join(cells)} |")
+
+
+def report_pool(data: Path, cache: Path, bits: int, report: Path | None) -> None:
+    """A table of every system on both years, and if wanted a report of each query."""
+    searcher = open_searcher(data, cache, "msmarco-dl1920", bits)
+    results: dict[str, Evaluation] = {}
+    for year, topics in POOL.items():
+        texts, qrels = topics.read(data)
+        queries = encode(searcher, texts)
+        rankings = {
+            label: dict(answers(searcher, queries, method, f"{year}, {label}")) for label, method in SYSTEMS.items()
+        }
+        runs = {label: as_run(found.items()) for label, found in rankings.items()}
+        results[year] = evaluate(qrels, runs, MEASURES, relevance=topics.relevance)
+        if report:
+            write_report(
+                report.with_stem(f"{report.stem}-{year}"), year, texts, rankings["Ranker"], results[year], searcher
+            )
+    print(f"\nbits={bits}, closed pool of {searcher.index.num_documents:,} passages\n")
+    print("| | " + " | ".join(f"{year} {measure}" for year in POOL for measure in ("MAP", *MEASURES[1:])) + " |")
+    print("|---" * (1 + len(POOL) * len(MEASURES)) + "|")
+    for label in SYSTEMS:
+        cells = [f"{results[year].mean(label, measure):.4f}" for year in POOL for measure in MEASURES]
+        print(f"| {label} | {' | '.join(cells)} |")
+
+
+def write_report(
+    path: Path,
+    year: str,
+    texts: Mapping[str, str],
+    rankings: Mapping[str, Ranking],
+    result: Evaluation,
+    searcher: Searcher,
+) -> None:
+    """Wins and losses of the Ranker, with the expansions of the ten largest of each."""
+    before, after = (result.per_query(system, "AP") for system in ("first pass", "Ranker"))
+    change = {query: after[query] - before[query] for query in after}
+    order = sorted(change, key=lambda query: -change[query])
+    wins, losses = [q for q in order if change[q] > 0], [q for q in reversed(order) if change[q] < 0]
+    lines = [
+        f"# {year}: what feedback changed",
+        "",
+        f"{len(wins)} queries gained average precision, {len(losses)} lost.",
+    ]
+    for title, chosen in (("Largest gains", wins[:10]), ("Largest losses", losses[:10])):
+        lines += ["", f"## {title}", "", "| query | AP before | after | expansion |", "|---|---|---|---|"]
+        for query in chosen:
+            expansion = rankings[query].expansion
+            added = expansion.vectors if expansion else ()
+            words = ", ".join(
+                "(" + "|".join(searcher.encoder.tokens([t for t, _ in vector.likely[:2]])).replace("|", "\\|") + ")"
+                for vector in added
+            )
+            lines.append(f"| {texts[query]} | {before[query]:.3f} | {after[query]:.3f} | {words} |")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

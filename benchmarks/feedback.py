@@ -1,0 +1,145 @@
+"""What feedback costs: Ranker and ReRanker against the first pass and against a straightforward implementation.
+
+    python benchmarks/feedback.py DATA --cache DIR [--bits 4] [--k 1000]
+
+Over the pool of DATA/msmarco-dl1920 with the queries of TREC DL 2019 and 2020, encoded beforehand. Systems take turns
+query by query in one process; a figure is the median over the queries of the median of the rounds. The straightforward
+implementation clusters with scikit-learn and searches from scratch with the expanded query. Also checks what the speed
+may not change: the neighbours that name a centroid against comparing with every vector, and the best 100 documents
+against a search from scratch.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median
+from time import perf_counter
+
+import numpy as np
+from effectiveness import POOL, encode, open_searcher
+from numpy.typing import NDArray
+
+from colbert_prf import ColbertPRF, EncodedQuery, Index, Ranking, Searcher
+from colbert_prf.feedback.base import likely_tokens
+from colbert_prf.feedback.clustering import Representatives, represent
+from colbert_prf.feedback.source import ALONE, FeedbackVectors, SnapshotSource
+from colbert_prf.kernels.neighbours import nearest_definition
+from colbert_prf.kernels.parallel import Workers
+
+Search = Callable[[EncodedQuery], Ranking]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Straightforward(ColbertPRF):
+    """Clusters with scikit-learn, without the zero vectors of ``compat="paper"``."""
+
+    def _represent(self, feedback: FeedbackVectors, workers: Workers) -> Representatives:
+        from sklearn.cluster import KMeans
+
+        found = KMeans(self.clusters, random_state=self.seed, n_init=10).fit(feedback.vectors)
+        return Representatives(found.cluster_centers_.astype(np.float32), found.labels_)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--bits", type=int, default=4)
+    parser.add_argument("--k", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    searcher = open_searcher(arguments.data, arguments.cache, "msmarco-dl1920", arguments.bits)
+    queries = [query for topics in POOL.values() for query in encode(searcher, topics.read(arguments.data)[0]).values()]
+    systems = systems_of(searcher, arguments.k, arguments.threads)
+    seconds, stages = measure(systems, queries, arguments.rounds)
+    print(f"{len(queries)} queries, bits={arguments.bits}, k={arguments.k}, {arguments.threads} threads\n")
+    print("| system | median, ms | against the first pass |\n|---|---|---|")
+    for name, taken in seconds.items():
+        print(f"| {name} | {1000 * taken:.2f} | {taken / seconds['first pass']:.2f} |")
+    print("\n| stage of the Ranker | median, ms |\n|---|---|")
+    for stage, taken in stages["Ranker"].items():
+        print(f"| {stage} | {1000 * taken:.2f} |")
+    agreement = mean(same_best(searcher, query, arguments.k) for query in queries)
+    print(f"\nBest 100 of the Ranker that a search from scratch has too: {100 * agreement:.2f}")
+    assert isinstance(searcher.index, Index)
+    found, named = neighbours(searcher, queries[:: max(1, len(queries) // 24)])
+    print(f"Ten nearest vectors found: {found:.3f}; same token as by comparing with all: {named:.3f}")
+
+
+def systems_of(searcher: Searcher, k: int, threads: int) -> dict[str, Search]:
+    def straightforward(query: EncodedQuery) -> Ranking:
+        first = searcher.search(query, k=k, threads=threads)
+        expansion = Straightforward().expand(query, first, searcher.index)
+        return searcher.search(expansion.query, k=k, threads=threads)
+
+    return {
+        "first pass": lambda query: searcher.search(query, k=k, threads=threads),
+        "Ranker": lambda query: searcher.search(query, k=k, threads=threads, feedback=ColbertPRF()),
+        "ReRanker": lambda query: searcher.search(query, k=k, threads=threads, feedback=ColbertPRF(rerank=True)),
+        "ReRanker of the best k": lambda query: searcher.search(
+            query, k=k, threads=threads, feedback=ColbertPRF(rerank=True, rerank_depth=k)
+        ),
+        "straightforward Ranker": straightforward,
+    }
+
+
+def measure(
+    systems: Mapping[str, Search], queries: list[EncodedQuery], rounds: int
+) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+    """Median seconds of each system, and of each stage of it."""
+    times: dict[str, list[list[float]]] = {name: [[] for _ in queries] for name in systems}
+    stages: dict[str, dict[str, list[float]]] = {name: {} for name in systems}
+    for search in systems.values():
+        search(queries[0])
+    for _ in range(rounds):
+        for number, query in enumerate(queries):
+            for name, search in systems.items():
+                started = perf_counter()
+                ranking = search(query)
+                times[name][number].append(perf_counter() - started)
+                for stage, taken in ranking.timings.items():
+                    stages[name].setdefault(stage, []).append(taken)
+    return (
+        {name: median(median(rounds) for rounds in taken) for name, taken in times.items()},
+        {name: {stage: median(taken) for stage, taken in parts.items()} for name, parts in stages.items()},
+    )
+
+
+def same_best(searcher: Searcher, query: EncodedQuery, k: int) -> float:
+    """The share of the best 100 documents that a search from scratch with the expanded query finds as well."""
+    reused = searcher.search(query, k=k, feedback=ColbertPRF())
+    scratch = searcher.search(reused.query, k=k)
+    return len(set(reused.doc_ids[:100]) & set(scratch.doc_ids[:100])) / 100
+
+
+def neighbours(searcher: Searcher, queries: list[EncodedQuery]) -> tuple[float, float]:
+    """Of the centroids of some queries: the share of the ten nearest vectors found, and of tokens that are the same."""
+    snapshot, parameters = searcher.index.snapshot, ColbertPRF()
+    source = SnapshotSource(snapshot)
+    everything = np.concatenate([segment.vectors(0, len(segment)) for segment in snapshot.segments])
+    token_ids = np.concatenate([segment.token_ids for segment in snapshot.segments]).astype(np.int32)
+    found, same = [], []
+    for query in queries:
+        places = source.positions(searcher.search(query, k=3).doc_ids)
+        feedback = source.vectors_of(places)
+        vectors = represent(feedback, parameters.clusters, method="kmeans", seed=42, workers=ALONE).vectors
+        near = source.nearest_tokens(vectors, parameters.neighbours, places)
+        exact = nearest_definition(vectors, everything, parameters.neighbours)
+        # A neighbour was found if it is as near as the last of the true ones, rounding aside.
+        found.append(np.mean(near.similarities >= exact.similarities[:, -1:] - 1e-3))
+        for mine, rows in zip(near.token_ids, exact.rows, strict=True):
+            same.append(most_likely(mine, source) == most_likely(token_ids[rows], source))
+    return float(np.mean(found)), float(np.mean(same))
+
+
+def most_likely(neighbours: NDArray[np.int32], source: SnapshotSource) -> int | None:
+    likely = likely_tokens(neighbours, source.special_ids)
+    return likely[0][0] if likely else None
+
+
+if __name__ == "__main__":
+    main()

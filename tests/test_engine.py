@@ -172,6 +172,15 @@ def test_after_changes_the_ranking_is_that_of_a_fresh_index(tmp_path):
             index.merge()
 
 
+def test_an_index_without_documents_finds_none(tmp_path):
+    index = make_index(tmp_path / "my.index")
+    index.delete([f"d{i}" for i in range(NUM_DOCUMENTS)])
+    for _ in range(2):  # before merging there is a segment, afterwards none
+        assert Searcher(index).search(query(0, 48), k=3).doc_ids == []
+        assert Searcher(index).search(query(0, 48), k=3, probes=1).doc_ids == []
+        index.merge()
+
+
 def test_bad_input_is_refused(searcher):
     asked = query(9, 48)
     for name in ("k", "probes", "rescore", "threads"):

@@ -8,6 +8,7 @@
       codec-000001/NAME.npy            made by generation 1
       segment-000001-0000/NAME.npy     the first segment made by generation 1
       deletions-000002/SEGMENT.NAME.npy  what generation 2 deleted from a segment
+      derived-0123456789abcdef/NAME    made by readers from the segments; may be removed, and is then made again
       building/                        only while an index is being created
         build.json                     what is whole so far
         chunk-000000/NAME.npy          encoded documents that wait for the codec
@@ -23,7 +24,7 @@ from pathlib import Path
 
 __all__ = ["IndexLayout"]
 
-_OWN_FOLDERS = re.compile(r"(codec|segment|deletions)-\d{6,}(-\d{4,})?")
+_OWN_FOLDERS = re.compile(r"(codec|segment|deletions)-\d{6,}(-\d{4,})?|derived-[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class IndexLayout:
         return self.building / name
 
     def folder(self, name: str) -> Path:
-        """A codec, a segment or the deletions of a generation."""
+        """A codec, a segment, the deletions of a generation, or what is derived from its segments."""
         return self.path / name
 
     @staticmethod
@@ -107,7 +108,7 @@ class IndexLayout:
         return [name for name in names if name not in own and not _OWN_FOLDERS.fullmatch(name)]
 
     def remove_unused(self, used: Iterable[str]) -> None:
-        """Remove codecs, segments and deletions that the manifest does not name.
+        """Remove codecs, segments, deletions and derived files that are not those of the manifest.
 
         They belong to an older generation or to a writer that was killed. A reader that has mapped them keeps them:
         the system frees a mapped file after its last reader.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -107,9 +108,18 @@ class Manifest:
 
     @property
     def folders(self) -> set[str]:
-        """The folders in use."""
+        """The folders in use; the derived one need not be there."""
         deletions = {segment.deletions.name for segment in self.segments if segment.deletions}
-        return {self.codec.name} | {segment.name for segment in self.segments} | deletions
+        return {self.codec.name, self.derived} | {segment.name for segment in self.segments} | deletions
+
+    @property
+    def derived(self) -> str:
+        """The folder of what readers make from the segments: the same while these are, whatever is deleted."""
+        contents = [
+            (segment.name, sorted((name, info.checksum) for name, info in segment.files.items()))
+            for segment in self.segments
+        ]
+        return f"derived-{hashlib.sha256(repr(contents).encode()).hexdigest()[:16]}"
 
     def next(self, *, segments: tuple[SegmentInfo, ...], codec: CodecInfo | None = None) -> Manifest:
         """The generation after this one."""

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 import pytest
 
@@ -40,7 +42,18 @@ def test_deleted_documents_are_not_counted():
 
 
 def test_the_folders_in_use():
-    assert MANIFEST.folders == {"codec-000001", "segment-000001-0000", "segment-000002-0000", "deletions-000003"}
+    made = {"codec-000001", "segment-000001-0000", "segment-000002-0000", "deletions-000003"}
+    assert MANIFEST.folders == made | {MANIFEST.derived}
+
+
+def test_the_derived_folder_is_named_by_the_files_of_the_segments():
+    first, second = MANIFEST.segments
+    assert re.fullmatch("derived-[0-9a-f]{16}", MANIFEST.derived)
+    assert MANIFEST.next(segments=(replace(first, deletions=None), second)).derived == MANIFEST.derived
+    name, info = next(iter(first.files.items()))
+    changed = replace(first, files={**first.files, name: replace(info, checksum=info.checksum ^ 1)})
+    others = [MANIFEST.next(segments=segments) for segments in ((second, first), (first,), (changed, second))]
+    assert len({MANIFEST.derived, *(other.derived for other in others)}) == 4
 
 
 def test_every_changed_byte_is_found(tmp_path):

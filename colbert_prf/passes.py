@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.engine import Effort, FirstPass, Found, first_pass
+from colbert_prf.engine import Effort, FirstPass, Found, exact_scores, first_pass
 from colbert_prf.feedback import Feedback
 from colbert_prf.index import MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.paper import PaperEngine, best_of
 from colbert_prf.second_pass import find_again, score_again
 from colbert_prf.types import EncodedQuery, Expansion
 
-__all__ = ["CompressedPasses", "ExactPasses", "Passes"]
+__all__ = ["CompressedPasses", "ExactPasses", "PaperPasses", "Passes"]
 
 
 class Passes(ABC):
@@ -65,6 +66,41 @@ class CompressedPasses(Passes):
         if feedback.rerank:
             return score_again(self.source, self._state, added, k, effort, depth=feedback.rerank_depth)
         return find_again(self.source, self._state, added, k, effort, allowed=self.allowed)
+
+
+class PaperPasses(Passes):
+    """Over a generation of an index folder, as the authors do it: the second pass searches from scratch.
+
+    Parameters
+    ----------
+    source, effort, allowed
+        As in :class:`Passes`.
+    engine
+        Keeps the FAISS index between searches.
+    """
+
+    source: Snapshot
+    _found: Found
+
+    def __init__(
+        self, source: Snapshot, effort: Effort, allowed: npt.NDArray[np.bool_] | None, engine: PaperEngine
+    ) -> None:
+        super().__init__(source, effort, allowed)
+        self._engine = engine
+
+    def first(self, query: EncodedQuery, k: int) -> Found:
+        """Search, and keep every candidate."""
+        self._found = self._engine.scored(self.source, query, k, self.effort, allowed=self.allowed)
+        return best_of(self._found, k)
+
+    def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int) -> Found:
+        """Search anew, or score every candidate of the first pass."""
+        if not feedback.rerank:
+            return self._engine.find(self.source, expansion.query, k, self.effort, allowed=self.allowed)
+        depth = feedback.rerank_depth
+        positions = self._found.positions if depth is None else np.sort(best_of(self._found, depth).positions)
+        with self.effort.stage("maxsim again"):
+            return best_of(Found(positions, exact_scores(self.source, expansion.query, positions, self.effort)), k)
 
 
 class ExactPasses(Passes):

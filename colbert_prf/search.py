@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +20,16 @@ from colbert_prf.explain import explain_hit
 from colbert_prf.feedback import Feedback
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
-from colbert_prf.passes import CompressedPasses, ExactPasses
+from colbert_prf.paper import BITS, PaperEngine
+from colbert_prf.passes import CompressedPasses, ExactPasses, PaperPasses, Passes
 from colbert_prf.second_pass import default_rescore_again
 from colbert_prf.types import EncodedQuery, Expansion, Explanation, Hit, Ranking
 
-__all__ = ["Searcher"]
+__all__ = ["PRESETS", "Preset", "Searcher"]
 
 Predicate = Callable[[Mapping[str, Any]], bool]
+Preset = Literal["default", "paper"]
+PRESETS: tuple[str, ...] = get_args(Preset)
 _Source = Snapshot | MemoryIndex
 
 
@@ -39,6 +42,16 @@ class Searcher:
         What to search: an index on disk, or one in memory, which is scored exactly.
     threads
         Threads per search unless the search says otherwise; as many as there are cores if left out.
+    preset
+        ``"paper"`` for the search of the authors of ColBERT-PRF, to compare with: see :mod:`colbert_prf.paper`. It
+        needs an index with ``bits=16``; its first search builds a FAISS index, and keeps it in the folder of the index.
+    progress
+        Whether a bar may be shown while that is built.
+
+    Raises
+    ------
+    InputError
+        If the preset is unknown or the index does not suit it.
 
     Examples
     --------
@@ -47,8 +60,17 @@ class Searcher:
     ['a']
     """
 
-    def __init__(self, index: Index | MemoryIndex, *, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        index: Index | MemoryIndex,
+        *,
+        threads: int | None = None,
+        preset: Preset | None = None,
+        progress: bool = True,
+    ) -> None:
         self.index = index
+        self.preset = _checked_preset(preset, index)
+        self._paper = PaperEngine(progress=progress) if self.preset == "paper" else None
         self.threads = _positive("threads", threads) or available_cores()
         self._pool = ThreadPoolExecutor(max(1, available_cores()), thread_name_prefix="colbert-prf")
 
@@ -76,9 +98,11 @@ class Searcher:
             How many; fewer come back only if fewer exist.
         probes
             Centroids per query vector whose documents are looked at; by default all documents of an index of up to ten
-            million vectors, then 2, 4 or 16 for k up to 10, 100 or more.
+            million vectors, then 2, 4 or 16 for k up to 10, 100 or more. With the preset ``paper``, lists of the FAISS
+            index per query vector, by default 10.
         rescore
-            Documents scored exactly; by default 200, 500 or 3,200 for k of 10, 100 or 1,000.
+            Documents scored exactly; by default 200, 500 or 3,200 for k of 10, 100 or 1,000. Not with the preset
+            ``paper``, which scores all it looks at.
         threads
             For this search.
         allowed
@@ -96,8 +120,8 @@ class Searcher:
         Raises
         ------
         InputError
-            If a number is not positive, a document id is unknown, the query's vectors are of another dim, or documents
-            are marked without a feedback method.
+            If a number is not positive, a document id is unknown, the query's vectors are of another dim, documents are
+            marked without a feedback method, or ``rescore`` is given to the preset ``paper``.
         """
         k, timings = _positive("k", k) or 1, dict[str, float]()
         started = perf_counter()
@@ -107,8 +131,10 @@ class Searcher:
         if query.dim != self.index.dim:
             raise InputError(f"the query has vectors of dim {query.dim}, the index of dim {self.index.dim}")
         probes, rescore = _positive("probes", probes), _positive("rescore", rescore)
+        if self.preset == "paper" and rescore is not None:
+            raise InputError("the preset 'paper' scores every candidate exactly: leave rescore out, or use no preset")
         effort = Effort(
-            probes=probes or default_probes(k, self.index.num_vectors),
+            probes=probes or (None if self.preset == "paper" else default_probes(k, self.index.num_vectors)),
             rescore=rescore or default_rescore(k),
             threads=_positive("threads", threads) or self.threads,
             executor=self._pool,
@@ -132,7 +158,7 @@ class Searcher:
         if filters.any:
             with effort.stage("filter"):
                 mask = filters.mask(source)
-        passes = (ExactPasses if isinstance(source, MemoryIndex) else CompressedPasses)(source, effort, mask)
+        passes = self._passes(source, effort, mask)
         if feedback is None:
             return self._shown(source, query, passes.first(query, k), effort)
         found = passes.first(query, max(k, feedback.depth))
@@ -145,6 +171,13 @@ class Searcher:
             found = first
         after = self._shown(source, expansion.query, found, effort)
         return replace(after, expansion=expansion, read_before=partial(self._shown, source, query, first, None))
+
+    def _passes(self, source: _Source, effort: Effort, mask: npt.NDArray[np.bool_] | None) -> Passes:
+        if isinstance(source, MemoryIndex):
+            return ExactPasses(source, effort, mask)
+        if self._paper is not None:
+            return PaperPasses(source, effort, mask, self._paper)
+        return CompressedPasses(source, effort, mask)
 
     def _shown(self, source: _Source, query: EncodedQuery, found: Found, effort: Effort | None) -> Ranking:
         """What was found, as a ranking; the time that takes counts where there is an effort."""
@@ -209,6 +242,18 @@ class _Feedback:
             best = found.positions[: self.depth]
             documents = Ranking(query, tuple(Hit(doc_id, 0.0) for doc_id in source.doc_ids_of(best)))
         return self.method.expand(query, documents, source, non_relevant=self.non_relevant, workers=effort.workers)
+
+
+def _checked_preset(preset: str | None, index: Index | MemoryIndex) -> str:
+    if preset is not None and preset not in PRESETS:
+        raise InputError(f"preset must be one of {PRESETS}, found {preset!r}")
+    if preset == "paper" and (isinstance(index, MemoryIndex) or index.bits != BITS):
+        found = "one in memory" if isinstance(index, MemoryIndex) else f"one with bits={index.bits}"
+        raise InputError(
+            f"the preset 'paper' needs an index folder with bits={BITS}, found {found}; create one with "
+            f"Index.create(path, documents, bits={BITS}) or `colbert-prf index CORPUS INDEX --bits {BITS}`"
+        )
+    return preset or "default"
 
 
 def _positive(name: str, value: int | None) -> int | None:

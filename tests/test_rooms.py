@@ -19,6 +19,7 @@ ROOMS = [
     "encoder",
     "index",
     "engine",
+    "paper",
     "explain",
     "second_pass",
     "feedback",

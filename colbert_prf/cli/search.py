@@ -19,6 +19,7 @@ from colbert_prf.cli.output import (
 from colbert_prf.datasets import CorpusFormat, EmptyPolicy
 from colbert_prf.encoder import Encoder
 from colbert_prf.index import Index, MemoryIndex
+from colbert_prf.search import PRESETS, Preset, Searcher
 
 __all__ = ["search"]
 
@@ -27,6 +28,14 @@ __all__ = ["search"]
 @click.argument("source")
 @click.argument("queries", nargs=-1, required=True)
 @click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="Passages per query.")
+@click.option(
+    "--preset",
+    type=click.Choice(PRESETS),
+    default="default",
+    show_default=True,
+    help="`paper` searches as the authors of ColBERT-PRF did, to compare with: FAISS IVFPQ, then exact scores. It "
+    "needs an index made with --bits 16; the first search builds the FAISS index and keeps it in the folder.",
+)
 @click.option("--explain", is_flag=True, help="Show which token of a passage each query token matched.")
 @corpus_options
 @model_option
@@ -35,6 +44,7 @@ def search(
     source: str,
     queries: tuple[str, ...],
     k: int,
+    preset: Preset,
     explain: bool,
     corpus_format: CorpusFormat | None,
     empty: EmptyPolicy,
@@ -50,11 +60,10 @@ def search(
     Examples:
       colbert-prf search my.index "do goldfish grow"
       colbert-prf search my.index "do goldfish grow" -k 3 --explain
+      colbert-prf search my.index "do goldfish grow" --preset paper
       zcat corpus.jsonl.gz | colbert-prf search - "do goldfish grow" --json
     """
-    from colbert_prf.search import Searcher
-
-    searcher = Searcher(_open(source, corpus_format, empty, model))
+    searcher = Searcher(_open(source, corpus_format, empty, model), preset=preset)
     output = console()
     shown = []
     for text in queries:

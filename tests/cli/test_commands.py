@@ -130,6 +130,20 @@ def test_the_life_of_an_index(corpus, tmp_path):
     assert json.loads(run("info", path, "--json").stdout)["num_documents"] == 2
 
 
+def test_search_with_the_preset_of_the_paper(corpus, tmp_path):
+    path = str(tmp_path / "my.index")
+    run("index", str(corpus), path, "--bits", "16")
+    done = run("search", path, "do fish grow", "-k", "1", "--preset", "paper", "--json")
+    assert done.stderr == ""
+    (found,) = json.loads(done.stdout)
+    assert [hit["doc_id"] for hit in found["hits"]] == ["fish"]
+    assert found["milliseconds"].keys() == {"encode", "prepare", "candidates", "maxsim", "hits"}
+    assert json.loads(run("search", path, "do fish grow", "-k", "1", "--json").stdout)[0]["hits"] == found["hits"]
+    refused = run("search", str(corpus), "fish", "--preset", "paper")
+    assert refused.returncode == 1
+    assert "--bits 16" in refused.stderr
+
+
 def test_an_index_is_never_overwritten(corpus, tmp_path):
     path = str(tmp_path / "my.index")
     run("index", str(corpus), path)

@@ -1,4 +1,7 @@
-"""Centroids for millions of vectors in seconds: Lloyd's algorithm that compares a vector with likely centroids only."""
+"""Centroids for millions of vectors in seconds: Lloyd's algorithm that compares a vector with likely centroids only.
+
+This is the k-means of the codec; that of feedback, for some hundreds of vectors, is :mod:`colbert_prf.kernels.lloyd`.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,111 @@
+"""Clustering the vectors of three feedback passages: our k-means and k-medoids against scikit-learn's KMeans.
+
+    pip install ".[dev]"
+    python benchmarks/feedback_clusters.py
+
+A set is the vectors of three neighbouring passages of the demo, Python's own documentation, encoded by the embedded
+model. On each set the methods take turns, round after round, in one process. All k-means make K = 24 clusters from 10
+starts; scikit-learn's is ``KMeans(24, n_init=10, random_state=42)``. A time is the median over sets and rounds, a cost
+the mean over sets of the ratio to our own: inertia for k-means; for k-medoids, the sum of distances, where alternating
+from the most central vectors is what scikit-learn-extra's ``KMedoids`` does by default. The last column says on how
+many sets our cost is at most 1 % above this one.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
+
+from colbert_prf import Encoder
+from colbert_prf.demo import demo_passages
+from colbert_prf.kernels.distances import squared_distances
+from colbert_prf.kernels.lloyd import kmeans
+from colbert_prf.kernels.medoids import alternate_definition, central_vectors, kmedoids
+
+K, SEED = 24, 42
+Vectors = NDArray[np.float32]
+Method = Callable[[Vectors], float]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    sets = list(feedback_sets(arguments.sets))
+    with ThreadPoolExecutor(arguments.threads) as executor:
+        methods = make_methods(arguments.threads, executor)
+        times, costs = measure(methods, sets, arguments.rounds)
+    sizes = [len(vectors) for vectors in sets]
+    print(f"{len(sets)} sets of {min(sizes)} to {max(sizes)} vectors (median {median(sizes):.0f}), ", end="")
+    print(f"{arguments.rounds} rounds\n\n| method | threads | ms | times ours | cost / ours | ours within 1 % |")
+    print("|---|---|---|---|---|---|")
+    for method, threads in methods:
+        ours = ("k-medoids" if "medoids" in method else "k-means", arguments.threads)
+        time = median(times[method, threads])
+        ratios = np.array(costs[method, threads]) / np.array(costs[ours])
+        row = [f"{1000 * time:.2f}", f"{time / median(times[ours]):.1f}", f"{ratios.mean():.4f}"]
+        print(f"| {method} | {threads} | {' | '.join(row)} | {np.mean(1.01 * ratios >= 1):.0%} |")
+
+
+def feedback_sets(count: int) -> Iterator[Vectors]:
+    passages = [text for _, text in demo_passages() if len(text.split()) > 30]
+    encoder = Encoder.load()
+    for first in np.linspace(0, len(passages) - 3, count).astype(int):
+        yield np.concatenate([document.vectors for document in encoder.encode_documents(passages[first : first + 3])])
+
+
+def make_methods(threads: int, executor: ThreadPoolExecutor) -> dict[tuple[str, int], Method]:
+    """By name and number of threads, what takes vectors and gives the cost."""
+
+    def ours(vectors: Vectors, threads: int) -> float:
+        return kmeans(vectors, K, seed=SEED, threads=threads, executor=executor).inertia
+
+    def theirs(vectors: Vectors, threads: int) -> float:
+        with threadpool_limits(threads):
+            return float(KMeans(K, n_init=10, random_state=SEED).fit(vectors).inertia_)
+
+    def alternated(vectors: Vectors) -> float:
+        distances = np.sqrt(squared_distances(vectors)[:, : len(vectors)])
+        return float(distances[alternate_definition(distances, central_vectors(distances, K))].min(axis=0).sum())
+
+    return {
+        ("k-means", threads): lambda vectors: ours(vectors, threads),
+        ("k-means", 1): lambda vectors: ours(vectors, 1),
+        ("scikit-learn KMeans", threads): lambda vectors: theirs(vectors, threads),
+        ("scikit-learn KMeans", 1): lambda vectors: theirs(vectors, 1),
+        ("k-medoids", threads): lambda v: kmedoids(v, K, seed=SEED, threads=threads, executor=executor).cost,
+        ("k-medoids", 1): lambda vectors: kmedoids(vectors, K, seed=SEED).cost,
+        ("alternating k-medoids in NumPy", 1): alternated,
+    }
+
+
+def measure(
+    methods: dict[tuple[str, int], Method], sets: list[Vectors], rounds: int
+) -> tuple[dict[tuple[str, int], list[float]], dict[tuple[str, int], list[float]]]:
+    times: dict[tuple[str, int], list[float]] = {key: [] for key in methods}
+    costs: dict[tuple[str, int], list[float]] = {key: [] for key in methods}
+    for method in methods.values():
+        method(sets[0])  # compiled, or loaded
+    for vectors in sets:
+        for round_ in range(rounds):
+            for key, method in methods.items():
+                started = perf_counter()
+                cost = method(vectors)
+                times[key].append(perf_counter() - started)
+                if round_ == 0:
+                    costs[key].append(cost)
+    return times, costs
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""Greedy k-means++: starting vectors far apart, each the best of a few drawn by squared distance to those before it.
+
+Arthur and Vassilvitskii (SODA 2007), with the ``2 + ln k`` trials a step that they mention and scikit-learn uses.
+Random numbers come in as an array of uniform draws, so that the kernels have no generator and no state.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colbert_prf.kernels.compiled import Array, compiled
+
+__all__ = ["check_clustering", "choose_seeds", "choose_seeds_definition", "draw_uniforms"]
+
+
+def check_clustering(num_vectors: int, num_clusters: int, num_starts: int, max_iterations: int) -> None:
+    """Refuse what no start can do: more clusters than vectors, no start, no iteration."""
+    if not 1 <= num_clusters <= num_vectors:
+        raise ValueError(f"cannot make {num_clusters} clusters of {num_vectors} vectors: ask for 1 to {num_vectors}")
+    if num_starts < 1 or max_iterations < 1:
+        raise ValueError(
+            f"clustering needs at least one start and one iteration, found {num_starts} and {max_iterations}"
+        )
+
+
+def draw_uniforms(seed: int, num_starts: int, num_clusters: int) -> NDArray[np.float64]:
+    """The draws of every start, of shape (num_starts, 1 + (num_clusters - 1) * num_trials).
+
+    The draws of a start do not depend on how many starts follow it.
+    """
+    num_trials = 2 + int(np.log(num_clusters))
+    return np.random.default_rng(seed).random((num_starts, 1 + (num_clusters - 1) * num_trials))
+
+
+def choose_seeds_definition(
+    distances: NDArray[np.floating], num_clusters: int, uniforms: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """The definition of :func:`choose_seeds`, over squared distances of shape (num_vectors, num_vectors)."""
+    seeds = [int(uniforms[0] * len(distances))]
+    closest = distances[seeds[0]].astype(np.float64)
+    for draws in uniforms[1:].reshape(num_clusters - 1, -1) if num_clusters > 1 else ():
+        left = np.flatnonzero(closest)
+        if not len(left):
+            seeds.append(next(i for i in range(len(distances)) if i not in seeds))
+            continue
+        cumulative = np.cumsum(closest[left])
+        places = np.searchsorted(cumulative, draws * cumulative[-1], side="right")
+        candidates = left[np.minimum(places, len(left) - 1)]
+        trials = np.minimum(closest, distances[candidates])
+        best = int(np.argmin(trials.sum(axis=1)))
+        seeds.append(int(candidates[best]))
+        closest = trials[best]
+    return np.array(seeds, np.int64)
+
+
+@compiled(fastmath={"reassoc", "nsz"})
+def _potential(closest: Array, row: Array) -> float:
+    """The sum of squared distances to the nearest seed if the vector of this row became one."""
+    total = np.float32(0)
+    for i in range(len(closest)):
+        total += row[i] if row[i] < closest[i] else closest[i]
+    return float(total)
+
+
+@compiled()
+def _unused(seeds: Array, count: int) -> int:
+    """The first vector that is not among ``seeds[:count]``."""
+    candidate = 0
+    while True:
+        used = False
+        for c in range(count):
+            used |= seeds[c] == candidate
+        if not used:
+            return candidate
+        candidate += 1
+
+
+@compiled()
+def choose_seeds(distances: Array, uniforms: Array, seeds: Array) -> None:
+    """Fill ``seeds`` with the numbers of distinct starting vectors.
+
+    Parameters
+    ----------
+    distances : float32 of shape (num_vectors, width)
+        From :func:`~colbert_prf.kernels.distances.squared_distances`.
+    uniforms : float64 of shape (1 + (num_seeds - 1) * num_trials,)
+        Draws from [0, 1).
+    seeds : int64 of shape (num_seeds,), with ``num_seeds <= num_vectors``
+        Where the result goes. Equal vectors are chosen only when no other is left; then the first unused follow.
+    """
+    num_vectors, num_seeds = len(distances), len(seeds)
+    num_trials = (len(uniforms) - 1) // max(num_seeds - 1, 1)
+    cumulative = np.empty(num_vectors, np.float64)
+    seeds[0] = int(uniforms[0] * num_vectors)
+    closest = distances[seeds[0]].copy()
+    for c in range(1, num_seeds):
+        total = 0.0
+        for i in range(num_vectors):
+            total += closest[i]
+            cumulative[i] = total
+        if total == 0:
+            seeds[c] = _unused(seeds, c)
+            continue
+        lowest = np.inf
+        for trial in range(num_trials):
+            target = uniforms[1 + (c - 1) * num_trials + trial] * total
+            candidate = min(np.searchsorted(cumulative, target, side="right"), num_vectors - 1)
+            while closest[candidate] == 0:  # rounding may point past the last vector that is still apart
+                candidate -= 1
+            potential = _potential(closest, distances[candidate])
+            if potential < lowest:
+                lowest = potential
+                seeds[c] = candidate
+        row = distances[seeds[c]]
+        for i in range(len(closest)):
+            closest[i] = row[i] if row[i] < closest[i] else closest[i]

@@ -210,14 +210,14 @@ def candidates_of(
     allowed: npt.NDArray[np.bool_] | None,
 ) -> list[npt.NDArray[np.int64] | None]:
     """The candidates of each segment, ascending; None for all of its documents."""
-    from colbert_prf.kernels.candidates import candidates, probed_centroids
+    from colbert_prf.kernels.candidates import probed_centroids
 
     masks = [_mask(segment, start, allowed) for segment, start in zip(snapshot.segments, snapshot.starts, strict=False)]
     if probes is not None:
         centroids = probed_centroids(values.values, num_query_vectors, probes)
         found: list[npt.NDArray[np.int64] | None] = []
         for segment, mask in zip(snapshot.segments, masks, strict=True):
-            seen = candidates(segment.lists, segment.list_offsets, centroids, len(segment))
+            seen = segment.documents_with_any(centroids)
             found.append(np.flatnonzero(seen if mask is None else seen & mask))
         if sum(len(documents) for documents in found if documents is not None) >= k:
             return found

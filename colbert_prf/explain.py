@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.engine import packed_vectors
+from colbert_prf.errors import InputError
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.types import EncodedQuery, Explanation, Match, TokenIds
@@ -19,6 +20,8 @@ def explain_hit(index: Index | MemoryIndex, query: EncodedQuery, doc_id: str) ->
         token_ids, similarities = _in_memory(index, query, doc_id)
     else:
         token_ids, similarities = _compressed(index.snapshot, query, doc_id)
+    if not len(similarities):
+        raise InputError(f"document {doc_id!r} has no vectors, so that nothing in it can match")
     best = similarities.argmax(axis=0)
     matches = tuple(
         Match(

@@ -148,6 +148,13 @@ def test_an_explanation_adds_up_to_the_score(tmp_path, bits):
         assert all(tokens[match.position] == match.token_id for match in explanation.matches)
 
 
+def test_a_document_without_vectors_has_nothing_to_explain(tmp_path):
+    nothing = EncodedDocument(np.empty(0, np.int32), np.empty((0, 48), np.float32))
+    index = Index.create_from_vectors(tmp_path / "i", [("none", nothing), ("some", document(1, 48))], progress=False)
+    with pytest.raises(InputError, match="document 'none' has no vectors"):
+        Searcher(index).explain(query(0, 48), "none")
+
+
 def test_after_changes_the_ranking_is_that_of_a_fresh_index(tmp_path):
     index = make_index(tmp_path / "changed.index")
     index.delete([f"d{i}" for i in range(0, 100, 3)])

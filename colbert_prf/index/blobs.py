@@ -106,7 +106,7 @@ class Blobs:
         try:
             content = zstandard.ZstdDecompressor().decompress(block.tobytes())
             ends = 4 * expected + np.cumsum(np.frombuffer(content, dtype="<u4", count=expected), dtype=np.int64)
-        except (zstandard.ZstdError, ValueError) as error:
+        except (zstandard.ZstdError, ValueError, MemoryError) as error:  # a damaged length may ask for any memory
             raise IndexFormatError(f"block {number} is damaged ({error}); run verify", path=self._path) from error
         if ends[-1] != len(content):
             raise IndexFormatError(f"block {number} has another length than its blobs; run verify", path=self._path)

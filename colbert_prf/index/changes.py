@@ -26,6 +26,7 @@ from colbert_prf.index.sampling import sample_vectors
 from colbert_prf.index.segment import Segment
 from colbert_prf.index.segments_writer import SEGMENT_VECTORS, compress, write_codec, write_segments
 from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.index.verification import check_segment
 
 __all__ = ["add_items", "delete_documents", "merge_segments", "retrain_codec", "warn_if_outgrown"]
 
@@ -105,6 +106,8 @@ def merge_segments(layout: IndexLayout) -> None:
             if stays or (len(members) == 1 and not members[0].info.deletions):
                 segments += [member.info for member in members]
                 continue
+            for member in members:
+                check_segment(member, layout)
             written = _write(old, old.codec, (batch for member in members for batch in member.batches()), first=number)
             segments += written
             number += len(written)
@@ -129,6 +132,8 @@ def retrain_codec(layout: IndexLayout, *, encoder: Encoder | None, seed: int = 0
         old = _newest(layout)
         if encoder is not None and not old.manifest.settings.texts:
             raise InputError(f"{layout.path} keeps no texts to encode again; merge without reencode=True")
+        for segment in old.segments:
+            check_segment(segment, layout)
         settings, num_vectors = old.manifest.settings, old.manifest.num_vectors
         sample = sample_vectors(old.segments, sample_size_for(num_vectors), dim=settings.dim, seed=seed)
         codec = Codec.train(sample, num_vectors_expected=num_vectors, bits=settings.bits, seed=seed)

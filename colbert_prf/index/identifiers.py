@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.arrays import Array
+from colbert_prf.index.layout import IndexLayout
 
 __all__ = ["Identifiers", "SeenIds", "identifier_arrays"]
 
@@ -47,12 +48,12 @@ class Identifiers:
     ----------
     arrays
         As made by :func:`identifier_arrays`, mapped.
-    path
-        The file of the bytes, for messages.
+    folder
+        Of the arrays, for messages.
     """
 
-    def __init__(self, arrays: Mapping[str, Array], *, path: Path = Path()) -> None:
-        self._path = path
+    def __init__(self, arrays: Mapping[str, Array], *, folder: Path = Path()) -> None:
+        self._folder = folder
         self._bytes = arrays["id_bytes"]
         self._offsets = arrays["id_offsets"]
         self._hashes = arrays["id_hashes"]
@@ -65,7 +66,8 @@ class Identifiers:
         try:
             return self._raw(position).decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
-            raise IndexFormatError(f"the id at {position} is damaged ({error.reason})", path=self._path) from error
+            path = IndexLayout.array(self._folder, "id_bytes")
+            raise IndexFormatError(f"the id at {position} is damaged ({error.reason})", path=path) from error
 
     def __iter__(self) -> Iterator[str]:
         for position in range(len(self)):
@@ -78,6 +80,9 @@ class Identifiers:
         place = int(np.searchsorted(self._hashes, wanted))
         while place < len(self._hashes) and self._hashes[place] == wanted:
             position = int(self._order[place])
+            if position >= len(self):
+                message = f"position {position} of {len(self)} documents: damaged; run verify"
+                raise IndexFormatError(message, path=IndexLayout.array(self._folder, "id_order"))
             if self._raw(position) == raw:
                 return position
             place += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,6 @@ class Segment:
 
     Attributes
     ----------
-    columns : dict
-        What the codec made of each vector; see :attr:`Codec.columns`.
     token_ids : array
         Of shape (num_vectors,).
     offsets : array
@@ -58,12 +57,11 @@ class Segment:
         arrays = {name: open_array(layout.array(self.folder, name), item) for name, item in info.files.items()}
         self.arrays = arrays
         self._require("token_ids", "offsets", "id_bytes", "id_offsets", "id_hashes", "id_order")
-        names = codec.columns if codec else {"vectors": None}
-        self._require(*names)
-        self.columns = {name: arrays[name] for name in names}
+        self._column_names = tuple(codec.columns) if codec else ("vectors",)
+        self._require(*self._column_names)
         self.token_ids = arrays["token_ids"]
         self.offsets: npt.NDArray[np.int64] = arrays["offsets"]
-        self.doc_ids = Identifiers(arrays, path=layout.array(self.folder, "id_bytes"))
+        self.doc_ids = Identifiers(arrays, folder=self.folder)
         self._texts = self._blobs("texts")
         self._metadata = self._blobs("metadata")
         if codec:
@@ -71,20 +69,43 @@ class Segment:
             self.lists: npt.NDArray[np.uint8] = arrays["lists"]
             self.list_offsets: npt.NDArray[np.int64] = arrays["list_offsets"]
         self._check_shapes()
+        self._check_offsets()
         self.deletion_arrays = self._open_deletions(layout)
-        self.deleted = self._read_deleted()
+        self.deleted = self._read_deleted(layout)
 
     def __len__(self) -> int:
         return self.info.num_documents
 
+    @cached_property
+    def columns(self) -> dict[str, Array]:
+        """What the codec made of each vector; see :attr:`Codec.columns`.
+
+        Kernels take a code for a row of a table and do not look whether the row is there. So all codes are looked at
+        once, on first use (0.15 ms for a million vectors), unless every number their dtype has is a code.
+        """
+        columns = {name: self.arrays[name] for name in self._column_names}
+        if self.codec and self.codec.num_centroids <= np.iinfo(columns["codes"].dtype).max:
+            largest = int(columns["codes"].max(initial=0))
+            if largest >= self.codec.num_centroids:
+                raise self._damaged("codes", f"a code is {largest}, there are {self.codec.num_centroids} centroids")
+        return columns
+
     def text(self, position: int) -> str | None:
         """The text of a document, where texts are kept."""
-        return self._texts[position].decode("utf-8", "surrogatepass") if self._texts else None
+        try:
+            return self._texts[position].decode("utf-8", "surrogatepass") if self._texts else None
+        except UnicodeDecodeError as error:
+            raise self._damaged("texts_blocks", f"the text at {position} is not UTF-8") from error
 
     def metadata(self, position: int) -> dict[str, Any]:
         """The metadata of a document; empty where it has none."""
         raw = self._metadata[position] if self._metadata else b""
-        metadata: dict[str, Any] = json.loads(raw) if raw else {}
+        try:
+            metadata = json.loads(raw) if raw else {}
+        except ValueError as error:
+            raise self._damaged("metadata_blocks", f"the metadata at {position} is not JSON") from error
+        if not isinstance(metadata, dict):
+            raise self._damaged("metadata_blocks", f"the metadata at {position} is not an object")
         return metadata
 
     def vectors(self, start: int, end: int) -> Vectors:
@@ -99,7 +120,22 @@ class Segment:
     def documents_with(self, code: int) -> npt.NDArray[np.int64]:
         """The documents that have a vector with this code, ascending, deleted ones included."""
         block = self.lists[self.list_offsets[code] : self.list_offsets[code + 1]]
-        return decode_postings(block, np.array([0, len(block)]))[0]
+        try:
+            documents = decode_postings(block, np.array([0, len(block)]))[0]
+        except ValueError as error:
+            raise self._damaged("lists", str(error)) from error
+        if documents.max(initial=-1) >= len(self) or documents.min(initial=0) < 0:
+            raise self._damaged("lists", f"a list names a document outside of 0 to {len(self) - 1}")
+        return documents
+
+    def documents_with_any(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Whether each document has a vector with one of some codes, deleted ones included."""
+        from colbert_prf.kernels.candidates import candidates
+
+        try:
+            return candidates(self.lists, self.list_offsets, codes, len(self))
+        except ValueError as error:
+            raise self._damaged("lists", str(error)) from error
 
     def add_frequencies(self, total: npt.NDArray[np.int64]) -> None:
         """Add the document frequencies of the live documents."""
@@ -151,7 +187,7 @@ class Segment:
     def _check_shapes(self) -> None:
         """What can be checked without reading: no offset of the ends leads outside of an array."""
         num_vectors, num_documents = self.info.num_vectors, self.info.num_documents
-        expected = dict.fromkeys(("token_ids", *self.columns), num_vectors)
+        expected = dict.fromkeys(("token_ids", *self._column_names), num_vectors)
         expected |= {"offsets": num_documents + 1, "id_order": num_documents, "id_hashes": num_documents}
         if self.codec:
             expected["list_offsets"] = self.codec.num_centroids + 1
@@ -167,6 +203,16 @@ class Segment:
                 found = f"expected offsets from 0 to {end}, found {self.arrays[name][0]} to {self.arrays[name][-1]}"
                 raise IndexFormatError(found, path=IndexLayout.array(self.folder, name))
 
+    def _check_offsets(self) -> None:
+        """Those that kernels follow must not lead back: between sound ends, all lead inside."""
+        for name in ("offsets", "list_offsets") if self.codec else ("offsets",):
+            if bool((self.arrays[name][1:] < self.arrays[name][:-1]).any()):
+                raise self._damaged(name, "an offset is smaller than the one before it")
+
+    def _damaged(self, name: str, found: str) -> IndexFormatError:
+        advice = "damaged; look for more with colbert-prf verify, restore it from a copy or build the index again"
+        return IndexFormatError(f"{found}: {advice}", path=IndexLayout.array(self.folder, name))
+
     def deletion_files(self, layout: IndexLayout) -> dict[str, tuple[Any, ArrayInfo]]:
         """Path and description of each array of deletions."""
         if self.info.deletions is None:
@@ -180,10 +226,15 @@ class Segment:
     def _open_deletions(self, layout: IndexLayout) -> dict[str, Array]:
         return {name: open_array(path, item) for name, (path, item) in self.deletion_files(layout).items()}
 
-    def _read_deleted(self) -> npt.NDArray[np.bool_]:
-        if not self.deletion_arrays:
+    def _read_deleted(self, layout: IndexLayout) -> npt.NDArray[np.bool_]:
+        if self.info.deletions is None:
             return np.zeros(len(self), dtype=np.bool_)
-        return np.unpackbits(self.deletion_arrays["deleted"], count=len(self)).astype(np.bool_)
+        deleted = np.unpackbits(self.deletion_arrays["deleted"], count=len(self)).astype(np.bool_)
+        expected, found = self.info.deletions.num_documents, int(deleted.sum())
+        if found != expected:
+            message = f"expected {expected} deleted documents, found {found}: damaged"
+            raise IndexFormatError(message, path=self.deletion_files(layout)["deleted"][0])
+        return deleted
 
 
 def rows_of(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

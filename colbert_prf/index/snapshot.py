@@ -114,7 +114,12 @@ class Snapshot:
     def token_ids(self, position: int) -> TokenIds:
         """The token of each vector of a document, of shape (num_tokens,)."""
         segment, place = self.place(position)
-        return segment.token_ids[segment.offsets[place] : segment.offsets[place + 1]].astype(np.int32)
+        tokens = segment.token_ids[segment.offsets[place] : segment.offsets[place + 1]]
+        size = self.manifest.settings.vocabulary_size
+        if tokens.max(initial=0) >= size:
+            message = f"token {tokens.max()} at position {position} is outside of the vocabulary of {size}: damaged"
+            raise IndexFormatError(message, path=self.layout.array(segment.folder, "token_ids"))
+        return tokens.astype(np.int32)
 
     @property
     def num_positions(self) -> int:

@@ -71,17 +71,23 @@ def candidates_definition(
 
 
 @compiled()
-def _mark(lists: Array, list_offsets: Array, centroids: Array, seen: Array) -> None:
+def _mark(lists: Array, list_offsets: Array, centroids: Array, seen: Array) -> bool:
+    """Mark the documents of some lists; False if a list names one that is not there, or ends within a number."""
+    sound = True
     for centroid in centroids:
         document, number, shift = np.int64(-1), np.int64(0), np.int64(0)
         for position in range(list_offsets[centroid], list_offsets[centroid + 1]):
             byte = np.int64(lists[position])
             number |= (byte & 127) << shift
-            shift += 7
+            shift = min(shift + 7, np.int64(49))  # in a damaged list a number may go on for ever
             if byte < 128:
                 document += number + 1
+                if document >= seen.shape[0]:
+                    break
                 seen[document] = True
                 number, shift = np.int64(0), np.int64(0)
+        sound &= shift == 0
+    return sound
 
 
 def candidates(
@@ -96,6 +102,11 @@ def candidates(
     centroids : int64 of shape (num_chosen,)
     num_documents : int
 
+    Raises
+    ------
+    ValueError
+        If the lists are damaged: one names a document that is not there, or ends within a number.
+
     Examples
     --------
     >>> from colbert_prf.kernels.postings import encode_postings
@@ -104,5 +115,6 @@ def candidates(
     [True, False, True]
     """
     seen = np.zeros(num_documents, np.bool_)
-    _mark(lists, list_offsets, centroids, seen)
+    if not _mark(lists, list_offsets, centroids, seen):
+        raise ValueError(f"a list ends within a number, or names a document from {num_documents} on")
     return seen

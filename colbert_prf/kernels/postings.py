@@ -77,6 +77,11 @@ def decode_postings(
     documents, starts
         The documents of all lists, and where each list begins among them, of shape (num_lists + 1,).
 
+    Raises
+    ------
+    ValueError
+        If the last list ends within a number.
+
     Examples
     --------
     >>> documents, starts = decode_postings(np.array([0, 1, 1], dtype=np.uint8), np.array([0, 2, 3, 3]))
@@ -84,6 +89,8 @@ def decode_postings(
     ([0, 2, 1], [0, 2, 3, 3])
     """
     last = lists < 128
+    if len(lists) and not last[-1]:
+        raise ValueError("the last list ends within a number")
     begins = np.flatnonzero(np.concatenate([[True], last[:-1]]))[: len(lists)]
     starts = np.concatenate([[0], np.cumsum(last)])[list_offsets]
     if not len(lists):

@@ -49,3 +49,24 @@ def test_documents_far_apart_take_several_bytes():
     lists, list_offsets = encode_postings(codes, np.concatenate([[0], np.cumsum(lengths)]), 1)
     assert len(lists) == 1 + 2 + 3
     assert np.flatnonzero(candidates(lists, list_offsets, np.array([0]), 70_000)).tolist() == [5, 300, 69_999]
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        [2, 0],  # documents 2 and 3, of three
+        [0x82, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01],  # a number of 84 bits
+        [0xFF] * 20 + [0x7F],
+        [0x81],  # a number that goes on after the end
+    ],
+)
+def test_damaged_lists_are_refused(lists):
+    with pytest.raises(ValueError, match="a list ends within a number, or names a document from 3 on"):
+        candidates(np.array(lists, np.uint8), np.array([0, len(lists)]), np.array([0]), 3)
+
+
+def test_what_follows_a_damaged_list_is_no_matter():
+    lists = np.array([0x81, 2], np.uint8)  # the first list goes on into the second
+    with pytest.raises(ValueError, match="a list ends within a number"):
+        candidates(lists, np.array([0, 1, 2]), np.array([0]), 3)
+    assert candidates(lists, np.array([0, 1, 2]), np.array([1]), 3).tolist() == [False, False, True]

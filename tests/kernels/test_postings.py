@@ -41,3 +41,8 @@ def test_distances_at_the_edges_of_a_byte(far):
     assert decode_postings(lists, np.array([0, len(lists)]))[0].tolist() == [far]
     digits = max(1, -(-far.bit_length() // 7))
     assert len(lists) == digits
+
+
+def test_a_list_that_ends_within_a_number_is_refused():
+    with pytest.raises(ValueError, match="the last list ends within a number"):
+        decode_postings(np.array([0, 0x81], np.uint8), np.array([0, 2]))

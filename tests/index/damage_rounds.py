@@ -1,0 +1,139 @@
+"""Flip bits of an index and use it; run by test_damage.py in a process of its own, which a wild read may kill.
+
+``damage_rounds.py FOLDER BITS SEED``: for every array of a small index, flip bits at random places, the highest bits of
+random elements, and the highest bit of every element. Each time everything an index does either works or raises an
+error of ours; a merge that works leaves an index that verifies.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from colbert_prf import ColbertPrfError, EncodedDocument, EncodedQuery, Index, Searcher
+
+DIM, VOCABULARY, K = 16, 50, 10
+
+
+def encoded(seed: int, length: int) -> EncodedDocument:
+    draw = np.random.default_rng(seed)
+    vectors = draw.standard_normal((length, DIM)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return EncodedDocument(draw.integers(0, VOCABULARY, length).astype(np.int32), vectors)
+
+
+def documents(first: int, count: int) -> list[tuple]:
+    return [(f"d{n}", encoded(n, n % 9), f"text {n}", {"number": n}) for n in range(first, first + count)]
+
+
+def create(path: Path, bits: int) -> Index:
+    """Two segments, deletions, texts and metadata; some documents have no vectors."""
+    index = Index.create_from_vectors(
+        path, documents(0, 40), bits=bits, vocabulary_size=VOCABULARY, texts=True, progress=False
+    )
+    index.add_vectors(documents(40, 40))
+    index.delete(["d3", "d50"])
+    return index
+
+
+def damages(array: np.ndarray, draw: np.random.Generator) -> Iterator[np.ndarray]:
+    """Copies of an array, each with other bits flipped."""
+    size = array.dtype.itemsize
+    for place in draw.integers(0, array.nbytes, 2):
+        yield _flipped(array, [place], 1 << int(draw.integers(8)))
+    yield _flipped(array, [size * int(draw.integers(array.size)) + size - 1], 0x80)
+    yield _flipped(array, np.arange(size - 1, array.nbytes, size), 0x80)
+
+
+def _flipped(array: np.ndarray, places: list[int] | np.ndarray, bits: int) -> np.ndarray:
+    damaged = array.copy()
+    damaged.reshape(-1).view(np.uint8)[places] ^= np.uint8(bits)
+    return damaged
+
+
+def write(path: Path, array: np.ndarray) -> None:
+    """Replace the data of a ``.npy`` file and leave its header as it is."""
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) - array.nbytes] + array.tobytes())
+
+
+def use(path: Path) -> list[str]:
+    """Do everything with an index; give the tracebacks of what is neither a result nor an error of ours."""
+    vectors = encoded(999, 5)
+    query = EncodedQuery(vectors.token_ids, vectors.vectors)
+    wrong: list[str] = []
+
+    def attempt(action: Callable[..., object], *arguments: object) -> None:
+        try:
+            action(*arguments)
+        except ColbertPrfError:
+            pass
+        except Exception:
+            wrong.append(traceback.format_exc())
+
+    def score(index: Index) -> None:
+        assert index.score(query).shape == (index.num_positions,)
+
+    def read(index: Index, searcher: Searcher) -> None:
+        for position in range(0, index.num_positions, 7):
+            for take in (index.doc_id, index.text, index.metadata, index.vectors, index.token_ids):
+                attempt(take, position)
+            attempt(searcher.explain, query, f"d{position}")
+        for code in range(index.codec.num_centroids):
+            attempt(index.segments[0].documents_with, code)
+
+    def search(searcher: Searcher, probes: int | None) -> None:
+        ranking = searcher.search(query, K, probes=probes)
+        assert len(ranking) <= K
+        for hit in ranking:
+            attempt(searcher.explain, query, hit.doc_id)
+
+    def use_open(index: Index) -> None:
+        searcher = Searcher(index, threads=1)
+        for probes in (None, 1, 1000):
+            attempt(search, searcher, probes)
+        attempt(score, index)
+        attempt(read, index, searcher)
+        attempt(index.document_frequency, np.arange(VOCABULARY))
+        attempt(index.delete, ["d7"])
+        attempt(merge, index)
+
+    def merge(index: Index) -> None:
+        index.merge()
+        index.verify()
+
+    attempt(lambda: use_open(Index.open(path)))
+    return wrong
+
+
+def main(folder: Path, bits: int, seed: int) -> None:
+    os.fsync = lambda descriptor: None  # most of the time, and not what is tested
+    warnings.simplefilter("ignore")  # damaged float16 vectors overflow
+    sound, path = folder / "sound", folder / "damaged"
+    create(sound, bits)
+    shutil.copytree(sound, path)
+    assert use(path) == [], "an index without damage must work"
+    assert Index.open(path).num_documents == 77, "deleting and merging must work"
+    draw = np.random.default_rng(seed)
+    for file in sorted(sound.glob("*/*.npy")):
+        if "000002" in file.parts[-2]:
+            continue  # one segment is enough
+        name = file.relative_to(sound)
+        for damaged in damages(np.load(file), draw):
+            print(name, flush=True)  # the last line names the file of a crash
+            shutil.rmtree(path)
+            shutil.copytree(sound, path)
+            write(path / name, damaged)
+            if wrong := use(path):
+                sys.exit("\n".join([f"damaged: {name}", *wrong]))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -15,17 +15,17 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TypeVar
 
 import numpy as np
 
 from colbert_prf.encoder import Encoder
-from colbert_prf.errors import IndexMismatchError
+from colbert_prf.errors import IndexMismatchError, InputError
 from colbert_prf.index.batch import batches_of
 from colbert_prf.index.build_state import BuildState, check_folder
-from colbert_prf.index.codec import Codec, sample_size_for
+from colbert_prf.index.codec import BITS, Codec, sample_size_for
 from colbert_prf.index.identifiers import SeenIds
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.lock import writing
@@ -37,7 +37,7 @@ from colbert_prf.index.segments_writer import SEGMENT_VECTORS, compress, write_c
 from colbert_prf.index.snapshot import open_codec
 from colbert_prf.progress import progress_bar
 
-__all__ = ["Builder", "create_index"]
+__all__ = ["BuildOptions", "Builder", "create_index"]
 
 SPOOL_VECTORS = 1 << 25
 GENERATION = 1
@@ -45,34 +45,16 @@ GENERATION = 1
 Thing = TypeVar("Thing")
 
 
-def create_index(
-    layout: IndexLayout,
-    settings: Settings,
-    items: Iterable[Item],
-    *,
-    encoder: Encoder | None,
-    codec: Codec | None = None,
-    resume: bool = False,
-    progress: bool = True,
-    total: int | None = None,
-    seed: int = 0,
-) -> None:
-    """Build an index; its manifest appears when everything else is on the disk.
+@dataclass(frozen=True)
+class BuildOptions:
+    """How an index is built; none of it is kept.
 
     Parameters
     ----------
-    layout
-        Of a folder that is not there, or empty, or with ``resume`` that of an interrupted build.
-    settings
-        Of the index to be.
-    items
-        The documents, read once.
-    encoder
-        What makes vectors of texts; None if the items have vectors.
     codec
         To use instead of training one.
     resume
-        Continue an interrupted build; ``items`` must begin with the documents already done, which are skipped.
+        Continue an interrupted build; the items must begin with the documents already done, which are skipped.
     progress
         Whether bars may be shown.
     total
@@ -81,15 +63,54 @@ def create_index(
     seed
         Of the sample and of k-means.
     """
+
+    codec: Codec | None
+    resume: bool
+    progress: bool
+    total: int | None
+    seed: int
+
+
+def create_index(
+    layout: IndexLayout, settings: Settings, items: Iterable[Item], *, encoder: Encoder | None, options: BuildOptions
+) -> None:
+    """Build an index; its manifest appears when everything else is on the disk.
+
+    Parameters
+    ----------
+    layout
+        Of a folder that is not there, or empty, or with ``options.resume`` that of an interrupted build.
+    settings
+        Of the index to be.
+    items
+        The documents, read once.
+    encoder
+        What makes vectors of texts; None if the items have vectors.
+    options
+        How.
+
+    Raises
+    ------
+    InputError
+        If the codec is not for such an index.
+    """
+    if settings.bits not in BITS:
+        raise InputError(f"bits must be one of {BITS}, found {settings.bits}")
+    codec = options.codec
+    if codec is not None and (codec.bits, codec.dim) != (settings.bits, settings.dim):
+        raise InputError(
+            f"the codec is for {codec.bits} bits and dim {codec.dim}, the index for {settings.bits} bits and dim "
+            f"{settings.dim}"
+        )
     layout.path.mkdir(parents=True, exist_ok=True)
     with writing(layout, "create"):
-        check_folder(layout, resume=resume)
+        check_folder(layout, resume=options.resume)
         if layout.manifest.exists():  # killed after the manifest and before the last line of this function
             shutil.rmtree(layout.building)
             return
-        builder = Builder(layout, settings, codec=codec, total=total, seed=seed)
+        builder = Builder(layout, settings, options)
         try:
-            builder.run(items, encoder, progress=progress)
+            builder.run(items, encoder)
         except Exception:
             if not (builder.state.chunks or builder.state.segments):  # nothing worth resuming
                 shutil.rmtree(layout.building, ignore_errors=True)
@@ -103,18 +124,15 @@ class Builder:
 
     Parameters
     ----------
-    layout, settings, codec, total, seed
+    layout, settings, options
         As in :func:`create_index`.
     """
 
-    def __init__(
-        self, layout: IndexLayout, settings: Settings, *, codec: Codec | None, total: int | None, seed: int
-    ) -> None:
+    def __init__(self, layout: IndexLayout, settings: Settings, options: BuildOptions) -> None:
         self.layout = layout
         self.settings = settings
-        self.total = total
-        self.seed = seed
-        self.codec = codec
+        self.options = options
+        self.codec = options.codec
         if layout.build_state.exists():
             self.state = BuildState.read(layout, settings)
             self.codec = self._stored_codec()
@@ -122,14 +140,14 @@ class Builder:
         layout.building.mkdir(exist_ok=True)
         layout.remove_unused(())
         self.state = BuildState(settings)
-        given = write_codec(layout, codec, generation=GENERATION) if codec else None
+        given = write_codec(layout, self.codec, generation=GENERATION) if self.codec else None
         self._save(codec=given)
 
-    def run(self, items: Iterable[Item], encoder: Encoder | None, *, progress: bool) -> None:
+    def run(self, items: Iterable[Item], encoder: Encoder | None) -> None:
         """Read, encode, spool and compress everything that is not yet done."""
-        seen = SeenIds()
+        seen, progress = SeenIds(), self.options.progress
         verb = "Encoding" if encoder else "Reading"
-        with progress_bar(verb, total=self.total, shown=progress) as advance:
+        with progress_bar(verb, total=self.options.total, shown=progress) as advance:
             advance(self.state.num_documents)
             items = refuse_known(self._skip(iter(items), seen), seen.add)
             records = _counted(encode_items(items, encoder), lambda record: advance(1))
@@ -151,8 +169,8 @@ class Builder:
 
     def _expected(self) -> int:
         """Vectors of the whole corpus, guessed before its end: by the number of documents, else four times as many."""
-        documents = sum(chunk.num_documents for chunk in self.state.chunks)
-        return int(self.state.num_spooled * max(1.0, self.total / documents if self.total else 4.0))
+        documents, total = sum(chunk.num_documents for chunk in self.state.chunks), self.options.total
+        return int(self.state.num_spooled * max(1.0, total / documents if total else 4.0))
 
     def _compress_if_full(self) -> None:
         if self.state.num_spooled >= (SEGMENT_VECTORS if self.state.codec else SPOOL_VECTORS):
@@ -174,9 +192,9 @@ class Builder:
     def _trained(self, expected: int) -> Codec:
         if self.codec is None:
             chunks = [Segment(self.layout, info, None) for info in self.state.chunks]
-            sample = sample_vectors(chunks, sample_size_for(expected), dim=self.settings.dim, seed=self.seed)
-            bits = self.settings.bits
-            self.codec = Codec.train(sample, num_vectors_expected=expected, bits=bits, seed=self.seed)
+            bits, seed = self.settings.bits, self.options.seed
+            sample = sample_vectors(chunks, sample_size_for(expected), dim=self.settings.dim, seed=seed)
+            self.codec = Codec.train(sample, num_vectors_expected=expected, bits=bits, seed=seed)
             self._save(codec=write_codec(self.layout, self.codec, generation=GENERATION))
         return self.codec
 

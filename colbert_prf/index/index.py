@@ -10,9 +10,9 @@ from pathlib import Path
 
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
-from colbert_prf.index.builder import create_index
+from colbert_prf.index.builder import BuildOptions, create_index
 from colbert_prf.index.changes import add_items, delete_documents, merge_segments, retrain_codec, warn_if_outgrown
-from colbert_prf.index.codec import BITS, Codec
+from colbert_prf.index.codec import Codec
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import ModelInfo, Settings
 from colbert_prf.index.model import check_model, load_model, model_info
@@ -140,9 +140,9 @@ class Index(IndexReader):
         encoder = encoder or Encoder.load()
         special_ids = tuple(sorted(encoder.special_ids))
         settings = Settings(encoder.dim, bits, encoder.vocabulary_size, special_ids, texts, model_info(encoder))
-        total = total or length_hint(documents) or None
+        options = BuildOptions(codec, resume, progress, total or length_hint(documents) or None, seed)
         _, items = _first(text_items(documents))
-        _create(path, settings, items, encoder, codec, resume=resume, progress=progress, total=total, seed=seed)
+        create_index(IndexLayout(Path(path)), settings, items, encoder=encoder, options=options)
         return cls(path, encoder=encoder)
 
     @classmethod
@@ -179,12 +179,12 @@ class Index(IndexReader):
         special_ids
             Token ids that carry no word.
         """
-        total = total or length_hint(encoded) or None
+        options = BuildOptions(codec, resume, progress, total or length_hint(encoded) or None, seed)
         first, items = _first(vector_items(encoded))
         assert first.encoded is not None
         size, special = vocabulary_size or DEFAULT_VOCABULARY, tuple(sorted(special_ids))
         settings = Settings(first.encoded.dim, bits, size, special, texts, ModelInfo(fingerprint))
-        _create(path, settings, items, None, codec, resume=resume, progress=progress, total=total, seed=seed)
+        create_index(IndexLayout(Path(path)), settings, items, encoder=None, options=options)
         return cls(path)
 
     def add(self, documents: Documents) -> None:
@@ -265,35 +265,3 @@ def _first(items: Iterator[Item]) -> tuple[Item, Iterator[Item]]:
     if first is None:
         raise InputError("an index needs at least one document, found none")
     return first, chain([first], items)
-
-
-def _create(
-    path: str | os.PathLike[str],
-    settings: Settings,
-    items: Iterable[Item],
-    encoder: Encoder | None,
-    codec: Codec | None,
-    *,
-    resume: bool,
-    progress: bool,
-    total: int | None,
-    seed: int,
-) -> None:
-    if settings.bits not in BITS:
-        raise InputError(f"bits must be one of {BITS}, found {settings.bits}")
-    if codec is not None and (codec.bits, codec.dim) != (settings.bits, settings.dim):
-        raise InputError(
-            f"the codec is for {codec.bits} bits and dim {codec.dim}, the index for {settings.bits} bits and dim "
-            f"{settings.dim}"
-        )
-    create_index(
-        IndexLayout(Path(path)),
-        settings,
-        items,
-        encoder=encoder,
-        codec=codec,
-        resume=resume,
-        progress=progress,
-        total=total,
-        seed=seed,
-    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -48,23 +49,78 @@ def _sum_of_neighbours(arrays: Arrays, shorts: Any, ones: Any) -> Any:
     return arrays.builder.add(arrays.every_second(product, 0), arrays.every_second(product, 1))
 
 
+def _dot_products(
+    arrays: Arrays, buffer: Any, row: Any, dim: Any, queries: Any, ones: Any, width: Any, column: Any
+) -> list[list[Any]]:
+    """Two int32 vectors of eight columns for each of the rows, as stack variables."""
+    builder = arrays.builder
+    sums = arrays.accumulators(ROWS, 2, _SUMS, 0)
+    starts = [builder.mul(builder.add(row, int64(r)), dim) for r in range(ROWS)]
+    one = builder.sext(arrays.load(ones, int64(0), _SHORTS), _WIDE)
+    with cgutils.for_range_slice(builder, int64(0), dim, int64(BLOCK), INT64, inc=True) as (block, _):
+        shorts: list[list[Any]] = [[None, None] for _ in range(ROWS)]
+        for step in range(0, BLOCK, 4):
+            d = builder.add(block, int64(step))
+            place = builder.add(builder.mul(d, width), builder.mul(column, int64(4)))
+            query = [arrays.load(queries, builder.add(place, int64(32 * half)), _BYTES) for half in range(2)]
+            for r in range(ROWS):
+                four_codes = arrays.load(buffer, builder.add(starts[r], d), INT32)
+                value = builder.bitcast(arrays.splat(four_codes, _SUMS), _BYTES)
+                for half in range(2):
+                    term = _sum_of_byte_products(arrays, value, query[half])
+                    shorts[r][half] = term if step == 0 else builder.add(shorts[r][half], term)
+        for r in range(ROWS):
+            for half in range(2):
+                total = builder.add(builder.load(sums[r][half]), _sum_of_neighbours(arrays, shorts[r][half], one))
+                builder.store(total, sums[r][half])
+    return sums
+
+
+def _raise_best(
+    arrays: Arrays,
+    sums: list[Any],
+    query: list[Any],
+    width: Any,
+    column: Any,
+    store: list[Any],
+    position: Any,
+    best: Any,
+) -> None:
+    """Turn the dot products of one document vector into scores, and raise ``best`` to them."""
+    builder = arrays.builder
+    _, factors, constants, table, _ = query
+    codes, _, scales, _ = store
+    byte = builder.mul(position, int64(2))
+    scale = arrays.splat(builder.uitofp(arrays.element(scales, byte), FLOAT), _FLOATS)
+    steps = builder.uitofp(arrays.element(scales, builder.add(byte, int64(1))), FLOAT)
+    gain = builder.fadd(builder.fmul(steps, _constant(GAIN_STEP)), _constant(GAIN_LOW))
+    gain = arrays.splat(gain, _FLOATS)
+    centroid = builder.mul(arrays.element(codes, position), width)
+    for half in range(2):
+        j = builder.add(column, int64(8 * half))
+        dot = builder.fmul(builder.sitofp(builder.load(sums[half]), _FLOATS), arrays.load(factors, j, _FLOATS))
+        residual = builder.fmul(builder.fadd(dot, arrays.load(constants, j, _FLOATS)), scale)
+        score = builder.fmul(builder.fadd(residual, arrays.load(table, builder.add(centroid, j), _FLOATS)), gain)
+        so_far = arrays.load(best, j, _FLOATS)
+        arrays.store(builder.select(builder.fcmp_ordered(">", score, so_far), score, so_far), best, j)
+
+
+def _constant(value: np.float32) -> ir.Constant:
+    return ir.Constant(FLOAT, float(value))
+
+
 @intrinsic
 def code_tile(
     _context: Any,
     buffer: Any,
     row: Any,
     dim: Any,
-    queries: Any,
+    query: Any,
     width: Any,
     column: Any,
-    table: Any,
-    codes: Any,
-    scales: Any,
+    store: Any,
     first: Any,
     count: Any,
-    factors: Any,
-    constants: Any,
-    ones: Any,
     best: Any,
 ) -> Any:
     """Raise ``best`` to the scores of up to four document vectors, for the query columns ``column`` to ``column + 15``.
@@ -76,75 +132,21 @@ def code_tile(
         score = score * (GAIN_LOW + GAIN_STEP * scales[first + r, 1])
         best[j] = max(best[j], score)
 
-    ``buffer`` (rows, dim) uint8 of at most 15, ``queries`` (dim / 4, width, 4) int8, ``table`` (centroids, width)
-    float32, ``codes`` unsigned integers, ``scales`` (num_vectors, 2) uint8, ``factors``, ``constants``, ``best``
-    (width,) float32, ``ones`` (16,) int16. ``dim`` is a multiple of 16.
+    ``buffer`` (rows, dim) uint8 of at most 15 and ``best`` (width,) float32. ``query`` is a tuple of ``queries``
+    (dim / 4, width, 4) int8, ``factors`` and ``constants`` (width,) float32, ``table`` (num_centroids, width) float32
+    and ``ones`` (16,) int16; ``store`` one of ``codes``, unsigned integers, ``packed``, which is not used here,
+    ``scales`` (num_vectors, 2) uint8 and ``offsets``, not used either. ``dim`` is a multiple of 16.
     """
     integer = types.int64
-    signature = types.void(
-        buffer,
-        integer,
-        integer,
-        queries,
-        integer,
-        integer,
-        table,
-        codes,
-        scales,
-        integer,
-        integer,
-        factors,
-        constants,
-        ones,
-        best,
-    )
+    signature = types.void(buffer, integer, integer, query, integer, integer, store, integer, integer, best)
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
         arrays = Arrays(context, builder, signature, values)
-        buffer, row, dim, queries, width, column, table, codes, scales, first, count, factors, constants, ones, best = (
-            arrays
-        )
-        sums = arrays.accumulators(ROWS, 2, _SUMS, 0)
-        starts = [builder.mul(builder.add(row, int64(r)), dim) for r in range(ROWS)]
-        one = builder.sext(arrays.load(ones, int64(0), _SHORTS), _WIDE)
-        with cgutils.for_range_slice(builder, int64(0), dim, int64(BLOCK), INT64, inc=True) as (block, _):
-            shorts: list[list[Any]] = [[None, None] for _ in range(ROWS)]
-            for step in range(0, BLOCK, 4):
-                d = builder.add(block, int64(step))
-                place = builder.add(builder.mul(d, width), builder.mul(column, int64(4)))
-                query = [arrays.load(queries, builder.add(place, int64(32 * half)), _BYTES) for half in range(2)]
-                for r in range(ROWS):
-                    four_codes = arrays.load(buffer, builder.add(starts[r], d), INT32)
-                    value = builder.bitcast(arrays.splat(four_codes, _SUMS), _BYTES)
-                    for half in range(2):
-                        term = _sum_of_byte_products(arrays, value, query[half])
-                        shorts[r][half] = term if step == 0 else builder.add(shorts[r][half], term)
-            for r in range(ROWS):
-                for half in range(2):
-                    total = builder.add(builder.load(sums[r][half]), _sum_of_neighbours(arrays, shorts[r][half], one))
-                    builder.store(total, sums[r][half])
+        buffer, row, dim, query, width, column, store, first, count, best = arrays
+        sums = _dot_products(arrays, buffer, row, dim, query[0], query[4], width, column)
         for r in range(ROWS):
             with builder.if_then(builder.icmp_signed("<", int64(r), count)):
-                position = builder.add(first, int64(r))
-                byte = builder.mul(position, int64(2))
-                scale = arrays.splat(builder.uitofp(arrays.element(scales, byte), FLOAT), _FLOATS)
-                gain = builder.uitofp(arrays.element(scales, builder.add(byte, int64(1))), FLOAT)
-                gain = builder.fadd(
-                    builder.fmul(gain, ir.Constant(FLOAT, float(GAIN_STEP))), ir.Constant(FLOAT, float(GAIN_LOW))
-                )
-                gain = arrays.splat(gain, _FLOATS)
-                centroid = builder.mul(arrays.element(codes, position), width)
-                for half in range(2):
-                    j = builder.add(column, int64(8 * half))
-                    dot = builder.fmul(
-                        builder.sitofp(builder.load(sums[r][half]), _FLOATS), arrays.load(factors, j, _FLOATS)
-                    )
-                    residual = builder.fmul(builder.fadd(dot, arrays.load(constants, j, _FLOATS)), scale)
-                    score = builder.fmul(
-                        builder.fadd(residual, arrays.load(table, builder.add(centroid, j), _FLOATS)), gain
-                    )
-                    so_far = arrays.load(best, j, _FLOATS)
-                    arrays.store(builder.select(builder.fcmp_ordered(">", score, so_far), score, so_far), best, j)
+                _raise_best(arrays, sums[r], query, width, column, store, builder.add(first, int64(r)), best)
         return context.get_dummy_value()
 
     return signature, generate

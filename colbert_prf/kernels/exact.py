@@ -51,6 +51,20 @@ class PackedVectors(NamedTuple):
     offsets: NDArray[np.int64]
 
 
+class ByteQuery(NamedTuple):
+    """A query rounded to bytes.
+
+    ``values`` (dim / 4, width, 4) int8, ``factors`` and ``constants`` (width,) and the ``table`` of centroid scores
+    (num_centroids, width) float32; ``ones`` (16,) int16, see :mod:`.code_tile`.
+    """
+
+    values: NDArray[np.int8]
+    factors: NDArray[np.float32]
+    constants: NDArray[np.float32]
+    table: NDArray[np.float32]
+    ones: NDArray[np.int16]
+
+
 def maxsim_definition(
     queries: NDArray[np.float32],
     weights: NDArray[np.float32],
@@ -87,11 +101,11 @@ def similarities_definition(
     float32 of shape (num_vectors of the document, num_queries)
     """
     rows = slice(store.offsets[document], store.offsets[document + 1])
-    byte_queries, factors, constants = _byte_queries(queries, codec)
+    query = _byte_query(queries, table, codec)
     count, dim = queries.shape
-    rounded = byte_queries.transpose(1, 0, 2).reshape(-1, dim)[:count].astype(np.float32)
+    rounded = query.values.transpose(1, 0, 2).reshape(-1, dim)[:count].astype(np.float32)
     products = unpack(store.packed[rows], codec.bits).astype(np.float32) @ rounded.T
-    residuals = store.scales[rows, :1] * (factors[:count] * products + constants[:count])
+    residuals = store.scales[rows, :1] * (query.factors[:count] * products + query.constants[:count])
     gains = GAIN_LOW + GAIN_STEP * store.scales[rows, 1:]
     return np.asarray(gains * (table[store.codes[rows], :count] + residuals), dtype=np.float32)
 
@@ -113,52 +127,34 @@ def _weighted_sum(weights: Array, best: Array) -> np.float32:
 
 
 @compiled()
+def _rows_of(offsets: Array, document: int) -> tuple[int, int]:
+    """The first vector of a document and how many it has."""
+    return offsets[document], offsets[document + 1] - offsets[document]
+
+
+@compiled()
 def _maxsim_of_codes(
-    table: Array,
-    queries: Array,
-    factors: Array,
-    constants: Array,
+    query: ByteQuery,
     weights: Array,
-    codes: Array,
-    packed: Array,
+    store: PackedVectors,
     bits: int,
-    scales: Array,
-    offsets: Array,
     documents: Array,
     start: int,
     stop: int,
     out: Array,
 ) -> None:
-    width, dim = table.shape[1], queries.shape[0] * 4
-    buffer = np.zeros((_longest(offsets, documents, start, stop) + ROWS) * dim, np.uint8)
-    best, ones = np.empty(width, np.float32), np.ones(16, np.int16)
+    width, dim = query.table.shape[1], query.values.shape[0] * 4
+    buffer = np.zeros((_longest(store.offsets, documents, start, stop) + ROWS) * dim, np.uint8)
+    best = np.empty(width, np.float32)
     for position in range(start, stop):
-        first = offsets[documents[position]]
-        count = offsets[documents[position] + 1] - first
+        first, count = _rows_of(store.offsets, documents[position])
         if count == 0:
-            out[position] = -np.inf
             continue
-        unpack_rows(packed, bits, first, count, buffer)
+        unpack_rows(store.packed, bits, first, count, buffer)
         best[:] = _LOWEST
         for column in range(0, width, COLUMNS):
             for t in range(0, count, ROWS):
-                code_tile(
-                    buffer,
-                    t,
-                    dim,
-                    queries,
-                    width,
-                    column,
-                    table,
-                    codes,
-                    scales,
-                    first + t,
-                    count - t,
-                    factors,
-                    constants,
-                    ones,
-                    best,
-                )
+                code_tile(buffer, t, dim, query, width, column, store, first + t, count - t, best)
         out[position] = _weighted_sum(weights, best)
 
 
@@ -184,28 +180,42 @@ def _maxsim_of_bytes(
     centroids: Array,
     steps: Array,
     unit: np.float32,
-    codes: Array,
-    packed: Array,
-    scales: Array,
-    offsets: Array,
+    store: PackedVectors,
     documents: Array,
     start: int,
     stop: int,
     out: Array,
 ) -> None:
     dim, width = columns.shape
-    longest = _longest(offsets, documents, start, stop) + ROWS
+    longest = _longest(store.offsets, documents, start, stop) + ROWS
     levels, rows = np.zeros(longest * dim, np.uint8), np.zeros((longest, dim), np.float32)
     products, best = np.empty((ROWS, COLUMNS), np.float32), np.empty(width, np.float32)
     for position in range(start, stop):
-        first = offsets[documents[position]]
-        count = offsets[documents[position] + 1] - first
+        first, count = _rows_of(store.offsets, documents[position])
         if count == 0:
-            out[position] = -np.inf
             continue
-        decode_rows(packed, 8, scales, codes, centroids, steps, unit, first, count, levels, rows)
+        decode_rows(store.packed, 8, store.scales, store.codes, centroids, steps, unit, first, count, levels, rows)
         _best_of_rows(rows, count, columns, products, best)
         out[position] = _weighted_sum(weights, best)
+
+
+@compiled()
+def _widen(vectors: Array, half: bool, first: int, count: int, rows: Array) -> None:
+    """``rows[:count] = vectors[first : first + count]``, where ``half`` says that these are float16 seen as uint16."""
+    dim = rows.shape[1]
+    bits = rows.view(np.uint32)
+    for t in range(count):
+        source, row, words = vectors[first + t], rows[t], bits[t]
+        if half:
+            # A float16 shifted into a float32 has an exponent 112 too small.
+            for d in range(dim):
+                word = np.uint32(source[d])
+                words[d] = ((word & np.uint32(0x8000)) << np.uint32(16)) | ((word & np.uint32(0x7FFF)) << np.uint32(13))
+            for d in range(dim):
+                row[d] *= np.float32(2.0**112)
+        else:
+            for d in range(dim):
+                row[d] = np.float32(source[d])
 
 
 @compiled()
@@ -222,28 +232,12 @@ def _maxsim_of_vectors(
 ) -> None:
     dim, width = columns.shape
     rows = np.zeros((_longest(offsets, documents, start, stop) + ROWS, dim), np.float32)
-    bits = rows.view(np.uint32)
     products, best = np.empty((ROWS, COLUMNS), np.float32), np.empty(width, np.float32)
     for position in range(start, stop):
-        first = offsets[documents[position]]
-        count = offsets[documents[position] + 1] - first
+        first, count = _rows_of(offsets, documents[position])
         if count == 0:
-            out[position] = -np.inf
             continue
-        for t in range(count):
-            source, row, words = vectors[first + t], rows[t], bits[t]
-            if half:
-                # A float16 shifted into a float32 has an exponent 112 too small.
-                for d in range(dim):
-                    word = np.uint32(source[d])
-                    words[d] = ((word & np.uint32(0x8000)) << np.uint32(16)) | (
-                        (word & np.uint32(0x7FFF)) << np.uint32(13)
-                    )
-                for d in range(dim):
-                    row[d] *= np.float32(2.0**112)
-            else:
-                for d in range(dim):
-                    row[d] = np.float32(source[d])
+        _widen(vectors, half, first, count, rows)
         _best_of_rows(rows, count, columns, products, best)
         out[position] = _weighted_sum(weights, best)
 
@@ -254,21 +248,18 @@ def _columns(queries: NDArray[np.float32]) -> NDArray[np.float32]:
     return columns
 
 
-def _byte_queries(
-    queries: NDArray[np.float32], codec: ResidualCodec
-) -> tuple[NDArray[np.int8], NDArray[np.float32], NDArray[np.float32]]:
-    """The query as bytes (dim / 4, width, 4) with its factors and constants (width,)."""
+def _byte_query(queries: NDArray[np.float32], table: NDArray[np.float32], codec: ResidualCodec) -> ByteQuery:
     num_queries, dim = queries.shape
     width, top = padded(num_queries), (1 << codec.bits) - 1
     scaled = queries * codec.steps
     units = np.maximum(np.abs(scaled).max(axis=1), np.float32(1e-30)) / 127
     rounded = np.rint(scaled / units[:, None]).astype(np.int8)
-    out = np.zeros((dim // 4, width, 4), np.int8)
-    out[:, :num_queries] = rounded.reshape(num_queries, dim // 4, 4).transpose(1, 0, 2)
+    values = np.zeros((dim // 4, width, 4), np.int8)
+    values[:, :num_queries] = rounded.reshape(num_queries, dim // 4, 4).transpose(1, 0, 2)
     factors, constants = np.zeros(width, np.float32), np.zeros(width, np.float32)
     factors[:num_queries] = 2 * units * codec.unit
     constants[:num_queries] = -top * units * codec.unit * rounded.sum(axis=1, dtype=np.int32)
-    return out, factors, constants
+    return ByteQuery(values, factors, constants, table, np.ones(16, np.int16))
 
 
 def maxsim_of_packed(
@@ -302,47 +293,15 @@ def maxsim_of_packed(
     """
     if queries.shape[1] % BLOCK:
         raise ValueError(f"the dimension of the vectors must be a multiple of {BLOCK}, found {queries.shape[1]}")
-    out = np.empty(len(documents), np.float32)
-    codes, packed, scales, offsets = store
-    if codec.bits == 8:
-        columns, steps = _columns(queries), codec.steps
+    out = np.full(len(documents), -np.inf, np.float32)
+    bits, unit, steps = codec.bits, codec.unit, codec.steps
+    columns, query = _columns(queries), _byte_query(queries, table, codec)
 
-        def of_range(start: int, stop: int) -> None:
-            _maxsim_of_bytes(
-                columns,
-                weights,
-                centroids,
-                steps,
-                codec.unit,
-                codes,
-                packed,
-                scales,
-                offsets,
-                documents,
-                start,
-                stop,
-                out,
-            )
-    else:
-        byte_queries, factors, constants = _byte_queries(queries, codec)
-
-        def of_range(start: int, stop: int) -> None:
-            _maxsim_of_codes(
-                table,
-                byte_queries,
-                factors,
-                constants,
-                weights,
-                codes,
-                packed,
-                codec.bits,
-                scales,
-                offsets,
-                documents,
-                start,
-                stop,
-                out,
-            )
+    def of_range(start: int, stop: int) -> None:
+        if bits == 8:
+            _maxsim_of_bytes(columns, weights, centroids, steps, unit, store, documents, start, stop, out)
+        else:
+            _maxsim_of_codes(query, weights, store, bits, documents, start, stop, out)
 
     run(of_range, len(documents), threads=threads, executor=executor)
     return out
@@ -367,7 +326,7 @@ def maxsim_of_vectors(
     half = vectors.dtype == np.float16
     stored = vectors.view(np.uint16) if half else vectors
     columns = _columns(queries)
-    out = np.empty(len(documents), np.float32)
+    out = np.full(len(documents), -np.inf, np.float32)
     run(
         lambda start, stop: _maxsim_of_vectors(columns, weights, stored, half, offsets, documents, start, stop, out),
         len(documents),

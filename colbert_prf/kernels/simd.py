@@ -38,14 +38,18 @@ def int64(value: int) -> ir.Constant:
 
 
 class Arrays:
-    """The arguments of an intrinsic while its code is written: pointers of arrays, values of integers."""
+    """The arguments of an intrinsic while its code is written: pointers of arrays, lists for tuples, integers."""
 
     def __init__(self, context: Any, builder: ir.IRBuilder, signature: Any, values: Sequence[Any]) -> None:
         self.builder = builder
-        self._arguments = [
-            context.make_array(kind)(context, builder, value).data if isinstance(kind, types.Array) else value
-            for kind, value in zip(signature.args, values, strict=True)
-        ]
+
+        def argument(kind: Any, value: Any) -> Any:
+            if isinstance(kind, types.BaseTuple):
+                parts: Any = kind
+                return [argument(part, builder.extract_value(value, i)) for i, part in enumerate(parts)]
+            return context.make_array(kind)(context, builder, value).data if isinstance(kind, types.Array) else value
+
+        self._arguments = [argument(kind, value) for kind, value in zip(signature.args, values, strict=True)]
 
     def __iter__(self) -> Any:
         return iter(self._arguments)

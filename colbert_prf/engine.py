@@ -301,7 +301,6 @@ def exact_scores(
                 vectors,
                 query.weights,
                 table,
-                codec.centroids,
                 codec.residuals,
                 packed_vectors(segment),
                 documents,

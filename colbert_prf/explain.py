@@ -48,7 +48,7 @@ def _compressed(snapshot: Snapshot, query: EncodedQuery, doc_id: str) -> tuple[T
 
     position = int(snapshot.positions([doc_id])[0])
     token_ids, codec = snapshot.token_ids(position), snapshot.codec
-    if codec.bits >= 8:
+    if codec.bits == 16:
         return token_ids, snapshot.vectors(position) @ query.vectors.T
     segment, place = snapshot.place(position)
     vectors = codec.pad(query.vectors)

@@ -50,29 +50,35 @@ def _sum_of_neighbours(arrays: Arrays, shorts: Any, ones: Any) -> Any:
 
 
 def _dot_products(
-    arrays: Arrays, buffer: Any, row: Any, dim: Any, queries: Any, ones: Any, width: Any, column: Any
+    arrays: Arrays, buffer: Any, row: Any, dim: Any, planes: Any, queries: Any, ones: Any, width: Any, column: Any
 ) -> list[list[Any]]:
     """Two int32 vectors of eight columns for each of the rows, as stack variables."""
     builder = arrays.builder
     sums = arrays.accumulators(ROWS, 2, _SUMS, 0)
-    starts = [builder.mul(builder.add(row, int64(r)), dim) for r in range(ROWS)]
     one = builder.sext(arrays.load(ones, int64(0), _SHORTS), _WIDE)
-    with cgutils.for_range_slice(builder, int64(0), dim, int64(BLOCK), INT64, inc=True) as (block, _):
-        shorts: list[list[Any]] = [[None, None] for _ in range(ROWS)]
-        for step in range(0, BLOCK, 4):
-            d = builder.add(block, int64(step))
-            place = builder.add(builder.mul(d, width), builder.mul(column, int64(4)))
-            query = [arrays.load(queries, builder.add(place, int64(32 * half)), _BYTES) for half in range(2)]
+    stride = builder.mul(planes, dim)
+    with cgutils.for_range(builder, planes) as plane:
+        # The highest plane first: what is there so far is worth sixteen times the next one.
+        skipped = builder.mul(builder.sub(builder.sub(planes, plane.index), int64(1)), dim)
+        starts = [builder.add(builder.mul(builder.add(row, int64(r)), stride), skipped) for r in range(ROWS)]
+        for variable in (variable for pair in sums for variable in pair):
+            builder.store(builder.shl(builder.load(variable), ir.Constant(_SUMS, [4] * 8)), variable)
+        with cgutils.for_range_slice(builder, int64(0), dim, int64(BLOCK), INT64, inc=True) as (block, _):
+            shorts: list[list[Any]] = [[None, None] for _ in range(ROWS)]
+            for step in range(0, BLOCK, 4):
+                d = builder.add(block, int64(step))
+                place = builder.add(builder.mul(d, width), builder.mul(column, int64(4)))
+                query = [arrays.load(queries, builder.add(place, int64(32 * half)), _BYTES) for half in range(2)]
+                for r in range(ROWS):
+                    four_codes = arrays.load(buffer, builder.add(starts[r], d), INT32)
+                    value = builder.bitcast(arrays.splat(four_codes, _SUMS), _BYTES)
+                    for half in range(2):
+                        term = _sum_of_byte_products(arrays, value, query[half])
+                        shorts[r][half] = term if step == 0 else builder.add(shorts[r][half], term)
             for r in range(ROWS):
-                four_codes = arrays.load(buffer, builder.add(starts[r], d), INT32)
-                value = builder.bitcast(arrays.splat(four_codes, _SUMS), _BYTES)
                 for half in range(2):
-                    term = _sum_of_byte_products(arrays, value, query[half])
-                    shorts[r][half] = term if step == 0 else builder.add(shorts[r][half], term)
-        for r in range(ROWS):
-            for half in range(2):
-                total = builder.add(builder.load(sums[r][half]), _sum_of_neighbours(arrays, shorts[r][half], one))
-                builder.store(total, sums[r][half])
+                    total = builder.add(builder.load(sums[r][half]), _sum_of_neighbours(arrays, shorts[r][half], one))
+                    builder.store(total, sums[r][half])
     return sums
 
 
@@ -115,6 +121,7 @@ def code_tile(
     buffer: Any,
     row: Any,
     dim: Any,
+    planes: Any,
     query: Any,
     width: Any,
     column: Any,
@@ -127,23 +134,24 @@ def code_tile(
 
     For r in 0 .. min(4, count) - 1 and each column j::
 
-        dot = sum(buffer[row + r, d] * queries[d // 4, j, d % 4] for d in range(dim))
+        code[d] = sum(16**plane * buffer[row + r, plane, d] for plane in range(planes))
+        dot = sum(code[d] * queries[d // 4, j, d % 4] for d in range(dim))
         score = table[codes[first + r], j] + scales[first + r, 0] * (factors[j] * dot + constants[j])
         score = score * (GAIN_LOW + GAIN_STEP * scales[first + r, 1])
         best[j] = max(best[j], score)
 
-    ``buffer`` (rows, dim) uint8 of at most 15 and ``best`` (width,) float32. ``query`` is a tuple of ``queries``
+    ``buffer`` (rows, planes, dim) uint8 of at most 15 and ``best`` (width,) float32. ``query`` consists of ``queries``
     (dim / 4, width, 4) int8, ``factors`` and ``constants`` (width,) float32, ``table`` (num_centroids, width) float32
-    and ``ones`` (16,) int16; ``store`` one of ``codes``, unsigned integers, ``packed``, which is not used here,
+    and ``ones`` (16,) int16; ``store`` of ``codes``, unsigned integers, ``packed``, which is not used here,
     ``scales`` (num_vectors, 2) uint8 and ``offsets``, not used either. ``dim`` is a multiple of 16.
     """
-    integer = types.int64
-    signature = types.void(buffer, integer, integer, query, integer, integer, store, integer, integer, best)
+    number = types.int64
+    signature = types.void(buffer, number, number, number, query, number, number, store, number, number, best)
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
         arrays = Arrays(context, builder, signature, values)
-        buffer, row, dim, query, width, column, store, first, count, best = arrays
-        sums = _dot_products(arrays, buffer, row, dim, query[0], query[4], width, column)
+        buffer, row, dim, planes, query, width, column, store, first, count, best = arrays
+        sums = _dot_products(arrays, buffer, row, dim, planes, query[0], query[4], width, column)
         for r in range(ROWS):
             with builder.if_then(builder.icmp_signed("<", int64(r), count)):
                 _raise_best(arrays, sums[r], query, width, column, store, builder.add(first, int64(r)), best)

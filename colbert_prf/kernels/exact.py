@@ -3,13 +3,13 @@
     score(d) = Σ_i w_i · max_{t ∈ d} q_i · v(t)
 
 Negative similarities stay negative; a document without vectors scores minus infinity. One document at a time is
-unpacked into a buffer that stays in cache. For 1, 2 and 4 bits its codes are multiplied in bytes: with the query
-scaled by the steps of the codec and rounded to int8, ::
+unpacked into a buffer that stays in cache. Its codes are multiplied in bytes, those of 8 bits as two halves of 4: with
+the query scaled by the steps of the codec and rounded to int8, ::
 
     q · v̂ = gain · (q · c + scale · (factor · Σ_d q8[d]·code[d] + constant))
 
-where q·c is the exact table of centroid scores; rounding the query costs less than 0.001 recall. 8-bit residuals and
-stored vectors (float32, or float16 given as uint16) use float32 arithmetic.
+where q·c is the exact table of centroid scores; rounding the query costs less than 0.001 recall. Stored vectors
+(float32, or float16 given as uint16) are multiplied in float32.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from colbert_prf.kernels.code_tile import code_tile
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.parallel import run
-from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec, decode_rows, unpack, unpack_rows
+from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec, unpack, unpack_rows
 from colbert_prf.kernels.simd import BLOCK, COLUMNS, ROWS, float_tile
 
 __all__ = [
@@ -88,7 +88,7 @@ def similarities_definition(
     store: PackedVectors,
     document: int,
 ) -> NDArray[np.float32]:
-    """The similarities :func:`maxsim_of_packed` takes the maxima of, for one document and 1, 2 or 4 bits.
+    """The similarities :func:`maxsim_of_packed` takes the maxima of, for one document.
 
     Parameters
     ----------
@@ -144,17 +144,19 @@ def _maxsim_of_codes(
     out: Array,
 ) -> None:
     width, dim = query.table.shape[1], query.values.shape[0] * 4
-    buffer = np.zeros((_longest(store.offsets, documents, start, stop) + ROWS) * dim, np.uint8)
+    # Products of whole bytes would overflow, so that these are two planes of four bits.
+    planes = 2 if bits == 8 else 1
+    buffer = np.zeros((_longest(store.offsets, documents, start, stop) + ROWS) * planes * dim, np.uint8)
     best = np.empty(width, np.float32)
     for position in range(start, stop):
         first, count = _rows_of(store.offsets, documents[position])
         if count == 0:
             continue
-        unpack_rows(store.packed, bits, first, count, buffer)
+        unpack_rows(store.packed, min(bits, 4), first, count, buffer)
         best[:] = _LOWEST
         for column in range(0, width, COLUMNS):
             for t in range(0, count, ROWS):
-                code_tile(buffer, t, dim, query, width, column, store, first + t, count - t, best)
+                code_tile(buffer, t, dim, planes, query, width, column, store, first + t, count - t, best)
         out[position] = _weighted_sum(weights, best)
 
 
@@ -171,32 +173,6 @@ def _best_of_rows(rows: Array, count: int, columns: Array, products: Array, best
                 row = products[r]
                 for j in range(COLUMNS):
                     part[j] = max(part[j], row[j])
-
-
-@compiled()
-def _maxsim_of_bytes(
-    columns: Array,
-    weights: Array,
-    centroids: Array,
-    steps: Array,
-    unit: np.float32,
-    store: PackedVectors,
-    documents: Array,
-    start: int,
-    stop: int,
-    out: Array,
-) -> None:
-    dim, width = columns.shape
-    longest = _longest(store.offsets, documents, start, stop) + ROWS
-    levels, rows = np.zeros(longest * dim, np.uint8), np.zeros((longest, dim), np.float32)
-    products, best = np.empty((ROWS, COLUMNS), np.float32), np.empty(width, np.float32)
-    for position in range(start, stop):
-        first, count = _rows_of(store.offsets, documents[position])
-        if count == 0:
-            continue
-        decode_rows(store.packed, 8, store.scales, store.codes, centroids, steps, unit, first, count, levels, rows)
-        _best_of_rows(rows, count, columns, products, best)
-        out[position] = _weighted_sum(weights, best)
 
 
 @compiled()
@@ -266,7 +242,6 @@ def maxsim_of_packed(
     queries: NDArray[np.float32],
     weights: NDArray[np.float32],
     table: NDArray[np.float32],
-    centroids: NDArray[np.float32],
     codec: ResidualCodec,
     store: PackedVectors,
     documents: NDArray[np.int64],
@@ -283,7 +258,6 @@ def maxsim_of_packed(
     weights : float32 of shape (num_queries,)
     table : float32 of shape (num_centroids, width)
         :func:`~.interaction.centroid_scores` of the same queries.
-    centroids : float32 of shape (num_centroids, dim)
     documents : int64 of shape (num_candidates,)
         Ascending order reads the store in order.
 
@@ -294,16 +268,13 @@ def maxsim_of_packed(
     if queries.shape[1] % BLOCK:
         raise ValueError(f"the dimension of the vectors must be a multiple of {BLOCK}, found {queries.shape[1]}")
     out = np.full(len(documents), -np.inf, np.float32)
-    bits, unit, steps = codec.bits, codec.unit, codec.steps
-    columns, query = _columns(queries), _byte_query(queries, table, codec)
-
-    def of_range(start: int, stop: int) -> None:
-        if bits == 8:
-            _maxsim_of_bytes(columns, weights, centroids, steps, unit, store, documents, start, stop, out)
-        else:
-            _maxsim_of_codes(query, weights, store, bits, documents, start, stop, out)
-
-    run(of_range, len(documents), threads=threads, executor=executor)
+    query = _byte_query(queries, table, codec)
+    run(
+        lambda start, stop: _maxsim_of_codes(query, weights, store, codec.bits, documents, start, stop, out),
+        len(documents),
+        threads=threads,
+        executor=executor,
+    )
     return out
 
 

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from colbert_prf.kernels import residuals
-from colbert_prf.kernels.exact import maxsim_definition, maxsim_of_packed, maxsim_of_vectors
+from colbert_prf.kernels.exact import (
+    maxsim_definition,
+    maxsim_of_packed,
+    maxsim_of_vectors,
+    similarities_definition,
+)
 from colbert_prf.kernels.interaction import centroid_scores
 
 ROUNDED_QUERY = 0.012
@@ -20,11 +25,22 @@ def test_packed_maxsim_equals_its_definition(collection, query, num_query_vector
     decoded = residuals.decode_definition(store.packed, store.scales, store.codes, centroids, codec)
     expected = maxsim_definition(queries, weights, decoded, store.offsets, documents)
     table = centroid_scores(centroids, queries)
-    found = maxsim_of_packed(queries, weights, table, centroids, codec, store, documents)
-    tolerance = float(ROUNDED_QUERY * weights.sum()) if bits < 8 else 1e-4
-    assert found == pytest.approx(expected, abs=tolerance)
-    again = maxsim_of_packed(queries, weights, table, centroids, codec, store, documents, threads=3, executor=pool)
+    found = maxsim_of_packed(queries, weights, table, codec, store, documents)
+    assert found == pytest.approx(expected, abs=float(ROUNDED_QUERY * weights.sum()))
+    again = maxsim_of_packed(queries, weights, table, codec, store, documents, threads=3, executor=pool)
     assert np.array_equal(again, found)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+def test_packed_maxsim_is_that_of_the_rounded_query(collection, query, num_query_vectors, dim, bits):
+    _, centroids, codec, store, documents = collection(dim, bits)
+    queries, weights = query(num_query_vectors, dim)
+    table = centroid_scores(centroids, queries)
+    found = maxsim_of_packed(queries, weights, table, codec, store, documents)
+    for document in documents:
+        similarities = similarities_definition(queries, table, codec, store, document)
+        expected = float(weights @ similarities.max(axis=0)) if len(similarities) else -np.inf
+        assert found[document] == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -49,7 +65,7 @@ def test_a_dim_that_does_not_fit_is_refused(collection, query):
     _, centroids, codec, store, documents = collection(48, 2)
     queries, weights = query(3, 40)
     with pytest.raises(ValueError, match="multiple of 16, found 40"):
-        maxsim_of_packed(queries, weights, centroids, centroids, codec, store, documents)
+        maxsim_of_packed(queries, weights, centroids, codec, store, documents)
 
 
 def test_many_threads_at_once_agree_with_one(collection, query, pool):
@@ -58,7 +74,7 @@ def test_many_threads_at_once_agree_with_one(collection, query, pool):
     def search(num_vectors: int) -> np.ndarray:
         queries, weights = query(num_vectors, 128)
         table = centroid_scores(centroids, queries, threads=2, executor=pool)
-        return maxsim_of_packed(queries, weights, table, centroids, codec, store, documents, threads=2, executor=pool)
+        return maxsim_of_packed(queries, weights, table, codec, store, documents, threads=2, executor=pool)
 
     alone = [search(number) for number in range(1, 41)]
     with ThreadPoolExecutor(6) as callers:

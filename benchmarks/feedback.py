@@ -127,7 +127,7 @@ def neighbours(searcher: Searcher, queries: list[EncodedQuery]) -> tuple[float, 
         places = source.positions(searcher.search(query, k=3).doc_ids)
         feedback = source.vectors_of(places)
         vectors = represent(feedback, parameters.clusters, method="kmeans", seed=42, workers=ALONE).vectors
-        near = source.nearest_tokens(vectors, parameters.neighbours, places)
+        near = source.nearest_tokens(vectors, parameters.neighbours, feedback)
         exact = nearest_definition(vectors, everything, parameters.neighbours)
         # A neighbour was found if it is as near as the last of the true ones, rounding aside.
         found.append(np.mean(near.similarities >= exact.similarities[:, -1:] - 1e-3))

@@ -98,7 +98,7 @@ class Feedback(ABC):
             documents = _present(source, wanted, self.feedback_docs)
         else:
             documents = {doc_id: int(source.positions([doc_id])[0]) for doc_id in ranking}
-        documents = {doc_id: place for doc_id, place in documents.items() if len(source.document(place)[1])}
+        documents = {doc_id: place for doc_id, place in documents.items() if source.has_vectors(place)}
         if not documents:
             return Expansion(query)
         expansion = self._learn(query, documents, source, workers)

@@ -69,7 +69,7 @@ class CentroidPRF(Feedback):
         candidates = []
         for number in most_marginal(vectors, scores, self.expansion_vectors, self.relevance):
             members = np.flatnonzero(codes == found[number]).tolist()
-            sources = tuple((names[feedback.documents[row]], int(feedback.places[row])) for row in members)
+            sources = feedback.sources(names, members)
             candidates.append(Candidate(vectors[number], likely[int(found[number])], float(scores[number]), sources))
         return expanded(self, query, candidates, names)
 

@@ -95,10 +95,9 @@ class ColbertPRF(Feedback):
     def _learn(
         self, query: EncodedQuery, documents: dict[str, int], source: FeedbackSource, workers: Workers
     ) -> Expansion:
-        places, names = np.array(list(documents.values()), dtype=np.int64), list(documents)
-        feedback = source.vectors_of(places)
+        feedback, names = source.vectors_of(documents.values()), list(documents)
         found = self._represent(feedback, workers)
-        candidates = self._candidates(query, feedback, found, names, places, source, workers)
+        candidates = self._candidates(query, feedback, found, names, source, workers)
         best = sorted(candidates, key=lambda candidate: -candidate.sigma)[: self.expansion_vectors]
         return expanded(self, query, best, names)
 
@@ -113,14 +112,13 @@ class ColbertPRF(Feedback):
         feedback: FeedbackVectors,
         found: Representatives,
         names: list[str],
-        places: np.ndarray[tuple[int], np.dtype[np.int64]],
         source: FeedbackSource,
         workers: Workers,
     ) -> list[Candidate]:
         """Every representative that stands for a word, in the order of the clusters."""
         tokens = found.token_ids
         near = (
-            source.nearest_tokens(found.vectors, self.neighbours, places, workers).token_ids
+            source.nearest_tokens(found.vectors, self.neighbours, feedback, workers).token_ids
             if tokens is None
             else tokens[:, np.newaxis]
         )
@@ -131,6 +129,6 @@ class ColbertPRF(Feedback):
         candidates = []
         for number, sigma in zip(named, sigmas.tolist(), strict=True):
             members = np.flatnonzero(found.labels == number).tolist()
-            sources = tuple((names[feedback.documents[row]], int(feedback.places[row])) for row in members)
+            sources = feedback.sources(names, members)
             candidates.append(Candidate(found.vectors[number], likely[number], sigma, sources))
         return candidates

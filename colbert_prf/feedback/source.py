@@ -25,15 +25,21 @@ ALONE: Workers = {"threads": 1, "executor": None}
 
 
 class FeedbackVectors(NamedTuple):
-    """The vectors of some documents, side by side: ``vectors`` (n, dim), ``token_ids``, ``documents``, ``places``.
+    """The vectors of some documents, side by side.
 
-    ``documents`` counts the documents in the order they were given, ``places`` the vectors within each.
+    ``positions`` (num_documents,) of the documents; for each vector ``vectors`` (n, dim), ``token_ids`` (n,), in
+    ``documents`` (n,) the number of its document, in the order they were given, and in ``places`` (n,) its own there.
     """
 
+    positions: npt.NDArray[np.int64]
     vectors: Vectors
     token_ids: TokenIds
     documents: npt.NDArray[np.int64]
     places: npt.NDArray[np.int64]
+
+    def sources(self, names: Sequence[str], rows: Iterable[int]) -> tuple[tuple[str, int], ...]:
+        """The name of the document of some vectors, and their places in it."""
+        return tuple((names[self.documents[row]], int(self.places[row])) for row in rows)
 
 
 class NearTokens(NamedTuple):
@@ -71,12 +77,16 @@ class FeedbackSource(ABC):
         """The position of a document, if it is there."""
 
     @abstractmethod
+    def has_vectors(self, position: int) -> bool:
+        """Whether a document has any vector."""
+
+    @abstractmethod
     def document(self, position: int) -> tuple[Vectors, TokenIds]:
         """The vectors and the tokens of a document."""
 
     @abstractmethod
     def nearest_tokens(
-        self, vectors: Vectors, count: int, feedback: npt.NDArray[np.int64], workers: Workers = ALONE
+        self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
     ) -> NearTokens:
         """The tokens of the document vectors nearest to each vector: F_t(υ, r).
 
@@ -87,7 +97,7 @@ class FeedbackSource(ABC):
         count
             Neighbours of each, r.
         feedback
-            Positions of documents whose vectors are compared in any case.
+            The vectors of some documents, which are compared in any case.
         workers
             What to compute with.
 
@@ -99,9 +109,11 @@ class FeedbackSource(ABC):
 
     def vectors_of(self, positions: Iterable[int]) -> FeedbackVectors:
         """The vectors of some documents."""
-        parts = [self.document(int(position)) for position in positions]
+        places = np.fromiter(positions, dtype=np.int64)
+        parts = [self.document(int(position)) for position in places]
         lengths = [len(tokens) for _, tokens in parts]
         return FeedbackVectors(
+            places,
             np.concatenate([vectors for vectors, _ in parts]),
             np.concatenate([tokens for _, tokens in parts]),
             np.repeat(np.arange(len(parts)), lengths),
@@ -148,12 +160,15 @@ class MemorySource(FeedbackSource):
     def find(self, doc_id: str) -> int | None:
         return self.index.doc_ids.index(doc_id) if doc_id in self.index.doc_ids else None
 
+    def has_vectors(self, position: int) -> bool:
+        return bool(self.index.offsets[position] < self.index.offsets[position + 1])
+
     def document(self, position: int) -> tuple[Vectors, TokenIds]:
         rows = slice(self.index.offsets[position], self.index.offsets[position + 1])
         return self.index.vectors[rows], self.index.token_ids[rows]
 
     def nearest_tokens(
-        self, vectors: Vectors, count: int, feedback: npt.NDArray[np.int64], workers: Workers = ALONE
+        self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
     ) -> NearTokens:
         from colbert_prf.kernels.neighbours import nearest_definition
 
@@ -201,11 +216,15 @@ class SnapshotSource(FeedbackSource):
     def find(self, doc_id: str) -> int | None:
         return self.snapshot.find(doc_id)
 
+    def has_vectors(self, position: int) -> bool:
+        segment, place = self.snapshot.place(position)
+        return bool(segment.offsets[place] < segment.offsets[place + 1])
+
     def document(self, position: int) -> tuple[Vectors, TokenIds]:
         return self.snapshot.vectors(position), self.snapshot.token_ids(position)
 
     def nearest_tokens(
-        self, vectors: Vectors, count: int, feedback: npt.NDArray[np.int64], workers: Workers = ALONE
+        self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
     ) -> NearTokens:
         from colbert_prf.kernels.interaction import centroid_scores
         from colbert_prf.kernels.neighbours import best_probes
@@ -214,12 +233,11 @@ class SnapshotSource(FeedbackSource):
         padded = codec.pad(vectors)
         scores = centroid_scores(codec.centroids, padded, **workers)
         probed, products = best_probes(scores, codec.radii, padded, PROBES, REACH)
-        known = self.vectors_of(feedback)
-        similarities = [vectors @ known.vectors.T]
-        token_ids = [np.broadcast_to(known.token_ids, similarities[0].shape)]
+        similarities = [vectors @ feedback.vectors.T]
+        token_ids = [np.broadcast_to(feedback.token_ids, similarities[0].shape)]
         for segment, start in zip(self.snapshot.segments, self.snapshot.starts, strict=False):
             live = ~segment.deleted
-            here = feedback - start
+            here = feedback.positions - start
             live[here[(here >= 0) & (here < len(segment))]] = False
             rows, near = self._nearest(segment, padded, probed, products, live, count, workers)
             similarities.append(near)

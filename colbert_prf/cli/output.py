@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from colbert_prf.cli.expansion import Spelling, expansion_as_dict, expansion_words, moves
 from colbert_prf.types import Explanation, Ranking
 
 __all__ = [
@@ -25,7 +26,6 @@ __all__ = [
     "ranking_as_dict",
 ]
 
-Spelling = Callable[[Iterable[int]], list[str]]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -61,7 +61,7 @@ def print_json(value: Any) -> None:
 def ranking_as_dict(
     ranking: Ranking, *, text: str, tokens: Spelling, explanations: list[Explanation] | None = None
 ) -> dict[str, Any]:
-    """Spell a ranking for JSON."""
+    """Spell a ranking for JSON; where there was feedback, also what it did."""
     hits: list[dict[str, Any]] = [
         {"rank": rank, "doc_id": hit.doc_id, "score": hit.score, "text": hit.text}
         for rank, hit in enumerate(ranking, start=1)
@@ -82,6 +82,7 @@ def ranking_as_dict(
         "query": text,
         "tokens": tokens(ranking.query.token_ids.tolist()),
         "hits": hits,
+        **expansion_as_dict(ranking, tokens),
         "milliseconds": {stage: 1000 * seconds for stage, seconds in ranking.timings.items()},
     }
 
@@ -98,13 +99,34 @@ def print_explanation(output: Console, explanation: Explanation, tokens: Spellin
     output.print(table)
 
 
-def print_ranking(output: Console, ranking: Ranking, *, text: str) -> None:
-    """Print a question, its hits with their texts, and how long each stage took."""
+def print_ranking(
+    output: Console, ranking: Ranking, *, text: str, tokens: Spelling | None = None, limit: int | None = None
+) -> None:
+    """Print a question, its hits with their texts, and how long each stage took.
+
+    Parameters
+    ----------
+    output
+        Where to.
+    ranking
+        If there was feedback, each hit is shown with its move against the first pass.
+    text
+        The question.
+    tokens
+        To spell the words feedback added, in one line; they are left out without it.
+    limit
+        Hits shown; all if left out.
+    """
     output.print(f"[bold]{escape(text)}[/bold]")
-    for rank, hit in enumerate(ranking, start=1):
-        output.print(f"{rank:>3}. [green]{hit.score:7.3f}[/green]  [cyan]{escape(hit.doc_id)}[/cyan]")
+    for rank, (hit, move) in enumerate(list(zip(ranking, moves(ranking), strict=True))[:limit], start=1):
+        moved = f" [yellow]{move:>3}[/yellow]" if move else ""
+        output.print(f"{rank:>3}.{moved} [green]{hit.score:7.3f}[/green]  [cyan]{escape(hit.doc_id)}[/cyan]")
         if (passage := hit.text) is not None:
-            _print_indented(output, escape(_shortened(passage)), 14)
+            _print_indented(output, escape(_shortened(passage)), 18 if move else 14)
+    if ranking.expansion is not None and tokens is not None:
+        _print_indented(
+            output, f"[magenta]+[/magenta] {escape(' '.join(expansion_words(ranking.expansion, tokens)))}", 5
+        )
     stages = ", ".join(f"{stage} {1000 * seconds:.1f} ms" for stage, seconds in ranking.timings.items())
     _print_indented(output, f"[dim]{stages}[/dim]", 5)
     output.print()

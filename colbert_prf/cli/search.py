@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from colbert_prf.cli.expansion import print_expansion
+from colbert_prf.cli.feedback import feedback_from, feedback_options, marking_options
 from colbert_prf.cli.output import (
     console,
     corpus_options,
@@ -21,7 +24,7 @@ from colbert_prf.encoder import Encoder
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.search import PRESETS, Preset, Searcher
 
-__all__ = ["search"]
+__all__ = ["open_source", "search"]
 
 
 @click.command()
@@ -36,7 +39,9 @@ __all__ = ["search"]
     help="`paper` searches as the authors of ColBERT-PRF did, to compare with: FAISS IVFPQ, then exact scores. It "
     "needs an index made with --bits 16; the first search builds the FAISS index and keeps it in the folder.",
 )
-@click.option("--explain", is_flag=True, help="Show which token of a passage each query token matched.")
+@click.option("--explain", is_flag=True, help="Show what feedback added and why each passage was found.")
+@feedback_options
+@marking_options
 @corpus_options
 @model_option
 @json_option
@@ -50,24 +55,33 @@ def search(
     empty: EmptyPolicy,
     model: str | None,
     as_json: bool,
+    relevant: tuple[str, ...],
+    non_relevant: tuple[str, ...],
+    **options: Any,
 ) -> None:
     """Search SOURCE, an index folder or a file of passages, for each of QUERIES.
 
     An index is made with `colbert-prf index`. A file may be anything that command reads; it is encoded anew on each
     call and scored exactly, which suits up to a few thousand passages.
 
+    With --feedback the query is expanded with vectors learned from the best passages, or from those you mark, and
+    searched again; each hit is shown with its move: ↑3, ↓1, =, or new where the first pass had it not among its best.
+
     \b
     Examples:
       colbert-prf search my.index "do goldfish grow"
       colbert-prf search my.index "do goldfish grow" -k 3 --explain
+      colbert-prf search my.index "do goldfish grow" --feedback prf --explain
+      colbert-prf search my.index "do goldfish grow" --feedback prf --rerank --relevant d7 --non-relevant d3
       colbert-prf search my.index "do goldfish grow" --preset paper
       zcat corpus.jsonl.gz | colbert-prf search - "do goldfish grow" --json
     """
-    searcher = Searcher(_open(source, corpus_format, empty, model), preset=preset)
+    feedback = feedback_from({**options, "relevant": relevant, "non_relevant": non_relevant})
+    searcher = Searcher(open_source(source, corpus_format, empty, model), preset=preset)
     output = console()
     shown = []
     for text in queries:
-        ranking = searcher.search(text, k)
+        ranking = searcher.search(text, k, feedback=feedback, relevant=relevant, non_relevant=non_relevant)
         tokens = searcher.encoder.tokens
         if as_json:
             explanations = [searcher.explain(ranking.query, hit.doc_id) for hit in ranking] if explain else None
@@ -75,15 +89,17 @@ def search(
             continue
         print_ranking(output, ranking, text=text)
         if explain:
+            print_expansion(output, ranking, tokens)
             for hit in ranking:
                 print_explanation(output, searcher.explain(ranking.query, hit.doc_id), tokens)
     if as_json:
         print_json(shown)
 
 
-def _open(
+def open_source(
     source: str, corpus_format: CorpusFormat | None, empty: EmptyPolicy, model: str | None
 ) -> Index | MemoryIndex:
+    """Open an index folder, or encode a file of passages."""
     from colbert_prf.datasets import read_corpus
 
     if Path(source).is_dir():

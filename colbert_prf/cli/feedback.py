@@ -1,0 +1,142 @@
+"""The options of every command that takes feedback, and the method they describe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import click
+
+from colbert_prf.errors import InputError
+from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback
+from colbert_prf.feedback.clustering import CLUSTERINGS
+from colbert_prf.feedback.weighting import WEIGHTINGS
+
+__all__ = ["METHODS", "feedback_from", "feedback_options", "marking_options", "tuning_option"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+METHODS: dict[str, type[Feedback]] = {"prf": ColbertPRF, "centroid": CentroidPRF}
+"""What ``--feedback`` names. An option's name is that of a field of these classes."""
+
+_COUNT, _AMOUNT = click.IntRange(min=1), click.FloatRange(min=0)
+_TUNING: dict[str, tuple[click.ParamType, str]] = {
+    "feedback_docs": (_COUNT, "Passages learned from: the best of the first pass."),
+    "clusters": (_COUNT, "Clusters of their vectors, K."),
+    "expansion_vectors": (_COUNT, "Vectors added to the query, at most as many as clusters."),
+    "beta": (_AMOUNT, "β, how much the added vectors count, relative to the query; 0 leaves the ranking alone."),
+    "clustering": (click.Choice(CLUSTERINGS), "How vectors are clustered."),
+    "weighting": (click.Choice(WEIGHTINGS), "What weighs an added vector, σ."),
+    "compat": (click.Choice(["paper"]), "Cluster as the authors' code does; β is then the paper's, as is."),
+}
+
+
+def tuning_option(name: str, *, multiple: bool = False) -> Callable[[Command], Command]:
+    """The option for one parameter of a feedback method; its help names the default of each method that has it."""
+    kind, text = _TUNING[name]
+    flag = "--" + name.replace("_", "-")
+    return click.option(flag, name, type=kind, multiple=multiple, help=f"{text}{_defaults(name)}")
+
+
+def feedback_options(command: Command) -> Command:
+    """The options from which :func:`feedback_from` makes a feedback method."""
+    options = [
+        click.option(
+            "--feedback", type=click.Choice(list(METHODS)), help="Learn from the best passages and search again."
+        ),
+        click.option("--rerank", is_flag=True, help="Score the passages of the first pass anew; do not search again."),
+        *(tuning_option(name) for name in _TUNING),
+        click.option("--absolute-beta", is_flag=True, help="An added vector weighs β·σ, as in the paper."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def marking_options(command: Command) -> Command:
+    """The options by which a person says what is relevant."""
+    command = click.option(
+        "--non-relevant", metavar="ID", multiple=True, help="A passage to move away from; may be repeated."
+    )(command)
+    return click.option(
+        "--relevant", metavar="ID", multiple=True, help="A passage to learn from, instead of the best; may be repeated."
+    )(command)
+
+
+def feedback_from(options: Mapping[str, Any]) -> Feedback | None:
+    """Make the feedback method the options ask for.
+
+    Parameters
+    ----------
+    options
+        The values of :func:`feedback_options` by name, None where one was not given; and those of
+        :func:`marking_options`, if the command has them. Other names are passed over.
+
+    Returns
+    -------
+    feedback
+        None if none was asked for.
+
+    Raises
+    ------
+    click.UsageError
+        If an option was given that the method does not have, or a value it refuses.
+
+    Examples
+    --------
+    >>> feedback_from({"feedback": "prf", "clusters": 8, "rerank": True}).clusters
+    8
+    >>> feedback_from({"feedback": None}) is None
+    True
+    """
+    given = {name: options[name] for name in _TUNING if options.get(name) is not None}
+    if options.get("rerank"):
+        given["rerank"] = True
+    if options.get("absolute_beta"):
+        given["relative"] = False
+    if (chosen := options.get("feedback")) is None:
+        marked = [name for name in ("relevant", "non_relevant") if options.get(name)]
+        if unused := [*given, *marked]:
+            raise click.UsageError(f"{_flag(unused[0])} needs a feedback method: add --feedback prf.")
+        return None
+    method = METHODS[chosen]
+    _refuse_foreign(given, chosen)
+    # Who asks for fewer clusters than vectors are added by default means fewer vectors as well.
+    if "clusters" in given and "expansion_vectors" not in given:
+        given["expansion_vectors"] = min(given["clusters"], method.expansion_vectors)
+    try:
+        return method(**given)
+    except InputError as error:
+        raise click.UsageError(_in_flags(str(error))) from error
+
+
+def _refuse_foreign(given: Mapping[str, Any], chosen: str) -> None:
+    known = {field.name for field in fields(METHODS[chosen])}
+    for name in given:
+        if name not in known:
+            others = " or ".join(other for other, method in METHODS.items() if hasattr(method, name))
+            raise click.UsageError(f"{_flag(name)} does not apply to --feedback {chosen}, only to {others}.")
+    if "compat" in given and "clustering" in given:
+        raise click.UsageError("--clustering does not apply to --compat paper, which clusters in its own way.")
+
+
+def _defaults(name: str) -> str:
+    """The default of a parameter, once where all methods agree, and which methods have it."""
+    found = {label: getattr(method, name) for label, method in METHODS.items() if hasattr(method, name)}
+    only = "" if len(found) == len(METHODS) else f" With {' or '.join(found)} only."
+    if set(found.values()) == {None}:
+        return only
+    first, *others = found.items()
+    more = "".join(f", {value} with {label}" for label, value in others if value != first[1])
+    return f" Default: {first[1]}{more}.{only}"
+
+
+def _flag(name: str) -> str:
+    return "--absolute-beta" if name == "relative" else "--" + name.replace("_", "-")
+
+
+def _in_flags(message: str) -> str:
+    """An error of the library in the words of the command line."""
+    return re.sub(rf"\b({'|'.join(_TUNING)})\b", lambda name: _flag(name[0]), message)

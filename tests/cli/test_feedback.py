@@ -1,0 +1,165 @@
+"""Feedback on the command line: its options, and how what it did is shown."""
+
+from __future__ import annotations
+
+import json
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, Expansion, ExpansionVector, Hit, MemoryIndex, Ranking
+from colbert_prf.cli import cli
+from colbert_prf.cli.expansion import expansion_words, likely_words, moves, places, print_expansion
+from colbert_prf.cli.feedback import feedback_from
+from colbert_prf.search import Searcher
+
+CORPUS = {
+    "fish": "Goldfish grow all their life if the tank is large.",
+    "pond": "A goldfish in a pond becomes larger than one in a bowl.",
+    "bank": "The bank raised its rates again.",
+}
+QUESTION = "do goldfish grow"
+WORDS = ["[CLS]", "swiss", "switzerland", "potato", "cheese"]
+
+
+def spell(token_ids) -> list[str]:
+    return [WORDS[token_id] for token_id in token_ids]
+
+
+def ranking_of(*doc_ids: str, **more) -> Ranking:
+    query = EncodedQuery(np.array([3], dtype=np.int32), np.eye(1, 2, dtype=np.float32))
+    hits = tuple(Hit(doc_id, 1.0 - rank / 10) for rank, doc_id in enumerate(doc_ids))
+    return Ranking(query, hits, **more)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "passages.tsv"
+    path.write_text("".join(f"{doc_id}\t{text}\n" for doc_id, text in CORPUS.items()))
+    return str(path)
+
+
+@pytest.fixture
+def expansion() -> Expansion:
+    query = EncodedQuery(np.array([3, 1, 4], dtype=np.int32), np.eye(3, dtype=np.float32))
+    return Expansion(
+        query,
+        (
+            ExpansionVector(1, ((1, 0.6), (2, 0.4)), 5.0, 0.25, (("a", 3), ("a", 7), ("b", 11))),
+            ExpansionVector(4, ((4, 0.9), (3, 0.1)), 7.0, 0.35, (("b", 2),)),
+        ),
+        ("a", "b"),
+    )
+
+
+def test_options_make_the_method_they_name():
+    assert feedback_from({"feedback": None}) is None
+    assert feedback_from({"feedback": "prf"}) == ColbertPRF()
+    assert feedback_from({"feedback": "centroid", "expansion_vectors": 3}) == CentroidPRF(expansion_vectors=3)
+    options = {"feedback": "prf", "beta": 0.0, "feedback_docs": 2, "clustering": "kmedoids", "weighting": "ictf"}
+    made = feedback_from({**options, "rerank": True, "absolute_beta": True, "k": 3})
+    assert made == ColbertPRF(
+        beta=0.0, feedback_docs=2, clustering="kmedoids", weighting="ictf", rerank=True, relative=False
+    )
+
+
+def test_few_clusters_mean_few_vectors():
+    assert feedback_from({"feedback": "prf", "clusters": 4}).expansion_vectors == 4
+    assert feedback_from({"feedback": "prf", "clusters": 99}).expansion_vectors == ColbertPRF().expansion_vectors
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beta": 0.0}, "--beta needs a feedback method"),
+        ({"absolute_beta": True}, "--absolute-beta needs a feedback method"),
+        ({"rerank": True}, "--rerank needs a feedback method"),
+        ({"non_relevant": ("d3",)}, "--non-relevant needs a feedback method"),
+        ({"feedback": "centroid", "clusters": 3}, "--clusters does not apply to --feedback centroid, only to prf"),
+        ({"feedback": "prf", "compat": "paper", "clustering": "kmedoids"}, "--clustering does not apply to --compat"),
+        ({"feedback": "prf", "clusters": 2, "expansion_vectors": 3}, "--expansion-vectors must be at most --clusters"),
+        ({"feedback": "prf", "beta": float("nan")}, "--beta must be at least 0, found nan"),
+    ],
+)
+def test_options_that_do_not_go_together_are_wrong_usage(options, message):
+    with pytest.raises(click.UsageError, match=message):
+        feedback_from(options)
+
+
+def test_moves_are_against_the_first_pass():
+    before = ranking_of("a", "b", "c", "d")
+    after = ranking_of("d", "b", "new", "a", read_before=lambda: before)
+    assert moves(after) == ["↑3", "=", "new", "↓3"]
+    assert moves(before) == ["", "", "", ""]
+
+
+def test_likely_tokens_are_spelled_as_in_the_paper():
+    def vector(*likely):
+        return ExpansionVector(likely[0][0], likely, 1.0, 1.0)
+
+    assert likely_words(vector((1, 0.6), (2, 0.3), (3, 0.1)), spell) == "(swiss|switzerland)"
+    assert likely_words(vector((1, 0.7), (2, 0.3)), spell) == "swiss"
+    assert likely_words(vector((1, 0.1), (2, 0.1)), spell) == "swiss"
+    assert likely_words(vector((1, 0.4), (2, 0.3), (3, 0.3)), spell) == "(swiss|switzerland)"
+
+
+def test_places_count_the_passages_learned_from():
+    assert places([("b", 3), ("b", 7), ("a", 11)], ["a", "b"]) == "d2:3,7 d1:11"
+
+
+def test_what_was_added_is_shown_by_weight(expansion, capsys):
+    assert expansion_words(expansion, spell) == ["cheese", "(swiss|switzerland)"]
+    ranking = ranking_of("b", "a", expansion=expansion, read_before=lambda: ranking_of("a", "b"))
+    ranking = Ranking(expansion.query, ranking.hits, expansion=expansion, read_before=ranking.read_before)
+    print_expansion(Console(width=100), ranking, spell)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert lines == [
+        ["original", "tokens:", "potato"],
+        ["learned", "from:", "d1", "a,", "d2", "b"],
+        ["expansion", "P(t|υ)", "σ", "weight", "from"],
+        ["cheese", "0.90", "7.00", "0.350", "d2:2"],
+        ["(swiss|switzerland)", "0.60", "5.00", "0.250", "d1:3,7", "d2:11"],
+        ["before", "score", "after", "score", "move"],
+        ["1.", "a", "1.000", "b", "1.000", "↑1"],
+        ["2.", "b", "0.900", "a", "0.900", "↓1"],
+    ]
+
+
+def test_json_has_the_expansion_and_the_ranking_before(corpus, encoder):
+    arguments = ["search", corpus, QUESTION, "--feedback", "prf", "--feedback-docs", "1", "--clusters", "3", "--json"]
+    (found,) = json.loads(CliRunner().invoke(cli, arguments).stdout)
+    searcher = Searcher(MemoryIndex.create(CORPUS.items(), encoder=encoder, progress=False))
+    feedback = ColbertPRF(feedback_docs=1, clusters=3, expansion_vectors=3)
+    expected = searcher.search(QUESTION, feedback=feedback)
+    assert [hit["doc_id"] for hit in found["hits"]] == expected.doc_ids
+    assert [hit["score"] for hit in found["before"]] == [hit.score for hit in expected.before]
+    assert found["expansion"]["feedback"] == ["fish"]
+    shown = found["expansion"]["vectors"]
+    assert [vector["weight"] for vector in shown] == [vector.weight for vector in expected.expansion.vectors]
+    assert [vector["token"] for vector in shown] == found["tokens"][expected.expansion.num_original :]
+    assert shown[0]["likely"][shown[0]["token"]] == shown[0]["probability"]
+    assert shown[0]["sources"][0]["doc_id"] == "fish"
+
+
+def test_without_feedback_json_has_neither(corpus):
+    (found,) = json.loads(CliRunner().invoke(cli, ["search", corpus, QUESTION, "--json"]).stdout)
+    assert not found.keys() & {"expansion", "before"}
+
+
+def test_marked_passages_are_learned_from(corpus):
+    arguments = ["search", corpus, QUESTION, "--feedback", "prf", "--relevant", "bank", "--non-relevant", "pond"]
+    done = CliRunner().invoke(cli, [*arguments, "--beta", "9", "--clusters", "5", "--explain"])
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[1].split()[:2] == ["1.", "↑2"]
+    assert lines[1].split()[3] == "bank"
+    assert "learned from: d1 bank" in lines
+
+
+def test_wrong_options_are_exit_code_2(corpus):
+    done = CliRunner().invoke(cli, ["search", corpus, QUESTION, "--beta", "1"])
+    assert done.exit_code == 2
+    assert "--feedback prf" in done.output

@@ -25,6 +25,7 @@ ROOMS = [
     "feedback",
     "passes",
     "search",
+    "plots",
     "datasets",
     "evaluation",
     "demo",

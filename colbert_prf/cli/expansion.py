@@ -12,7 +12,7 @@ from rich.table import Table
 
 from colbert_prf.types import Expansion, ExpansionVector, Hit, Ranking
 
-__all__ = ["expansion_as_dict", "expansion_words", "likely_words", "moves", "places", "print_expansion"]
+__all__ = ["expansion_as_dict", "expansion_words", "likely_ids", "likely_words", "moves", "places", "print_expansion"]
 
 Spelling = Callable[[Iterable[int]], list[str]]
 
@@ -31,15 +31,19 @@ def moves(ranking: Ranking) -> list[str]:
     return [_move(ranks.get(hit.doc_id), rank) for rank, hit in enumerate(ranking)]
 
 
+def likely_ids(vector: ExpansionVector) -> list[int]:
+    """The tokens an added vector is shown with."""
+    least = max(HALF * vector.probability, LEAST)
+    return [token_id for token_id, probability in vector.likely if probability >= least][:MOST] or [vector.token_id]
+
+
 def likely_words(vector: ExpansionVector, tokens: Spelling) -> str:
     """Spell an added vector as the paper does: ``tank``, or ``(swiss|switzerland)`` where several are likely.
 
     >>> likely_words(ExpansionVector(1, ((1, 0.5), (2, 0.3), (3, 0.2)), 1.0, 1.0), lambda ids: ["swiss", "swede"])
     '(swiss|swede)'
     """
-    least = max(HALF * vector.probability, LEAST)
-    shown = [token_id for token_id, probability in vector.likely if probability >= least][:MOST]
-    words = tokens(shown or [vector.token_id])
+    words = tokens(likely_ids(vector))
     return words[0] if len(words) == 1 else f"({'|'.join(words)})"
 
 

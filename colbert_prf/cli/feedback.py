@@ -22,7 +22,7 @@ METHODS: dict[str, type[Feedback]] = {"prf": ColbertPRF, "centroid": CentroidPRF
 """What ``--feedback`` names. An option's name is that of a field of these classes."""
 
 _COUNT, _AMOUNT = click.IntRange(min=1), click.FloatRange(min=0)
-_TUNING: dict[str, tuple[click.ParamType, str]] = {
+_TUNING: dict[str, tuple[click.ParamType[Any], str]] = {
     "feedback_docs": (_COUNT, "Passages learned from: the best of the first pass."),
     "clusters": (_COUNT, "Clusters of their vectors, K."),
     "expansion_vectors": (_COUNT, "Vectors added to the query, at most as many as clusters."),

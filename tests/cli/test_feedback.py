@@ -14,6 +14,7 @@ from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, Expansion, Expans
 from colbert_prf.cli import cli
 from colbert_prf.cli.expansion import expansion_words, likely_words, moves, places, print_expansion
 from colbert_prf.cli.feedback import feedback_from
+from colbert_prf.cli.plot import _contrast
 from colbert_prf.search import Searcher
 
 CORPUS = {
@@ -27,6 +28,11 @@ WORDS = ["[CLS]", "swiss", "switzerland", "potato", "cheese"]
 
 def spell(token_ids) -> list[str]:
     return [WORDS[token_id] for token_id in token_ids]
+
+
+def token_ids_of(encoder, text: str) -> list[int]:
+    """Of the words, without the markers."""
+    return [int(i) for i in next(encoder.encode_documents([text])).token_ids if i not in encoder.special_ids]
 
 
 def ranking_of(*doc_ids: str, **more) -> Ranking:
@@ -163,3 +169,48 @@ def test_wrong_options_are_exit_code_2(corpus):
     done = CliRunner().invoke(cli, ["search", corpus, QUESTION, "--beta", "1"])
     assert done.exit_code == 2
     assert "--feedback prf" in done.output
+
+
+def test_plot_draws_what_feedback_learned(corpus, tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "figure.png"
+    arguments = [
+        "plot",
+        corpus,
+        QUESTION,
+        "-o",
+        str(path),
+        "--feedback-docs",
+        "2",
+        "--clusters",
+        "4",
+        "--clusters",
+        "6",
+    ]
+    done = CliRunner().invoke(cli, [*arguments, "--compare", "The tank bombarded the troops.", "--json"])
+    assert done.exit_code == 0, done.output
+    shown = json.loads(done.stdout)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert shown["figure"] == str(path)
+    assert [panel["feedback"] for panel in shown["panels"]] == [["fish", "pond"]] * 2
+    assert [len(panel["centroids"]) == len(panel["sigmas"]) <= 6 for panel in shown["panels"]] == [True, True]
+    assert "2 panels, learned from fish, pond." in CliRunner().invoke(cli, arguments).stdout
+
+
+@pytest.mark.parametrize(("name", "message"), [("f.gif", "a figure ends in"), ("nowhere/f.png", "does not exist")])
+def test_plot_refuses_a_bad_name_before_it_reads_anything(name, message):
+    done = CliRunner().invoke(cli, ["plot", "nowhere.tsv", QUESTION, "-o", name])
+    assert done.exit_code == 1
+    assert message in str(done.exception)
+
+
+def test_a_shared_word_is_marked_only_where_it_says_something(encoder):
+    (tank, the), query = token_ids_of(encoder, "tank the"), encoder.encode_query(QUESTION)
+    vectors = np.concatenate([query.vectors, query.vectors[:2]])
+    whole = EncodedQuery(np.concatenate([query.token_ids, np.array([tank, the], dtype=np.int32)]), vectors)
+    likely = [ExpansionVector(token_id, ((token_id, 1.0),), 1.0, 1.0) for token_id in (tank, the)]
+    expansion = Expansion(whole, tuple(likely), ("fish",))
+    words = _contrast("The tank bombarded the troops.", query, [expansion], [1], encoder).shared
+    assert list(words.values()) == ["tank"]
+    words = _contrast("The troops, the troops.", query, [expansion], [1], encoder).shared
+    assert list(words.values()) == ["the", "the"]

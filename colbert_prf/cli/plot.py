@@ -17,9 +17,11 @@ from colbert_prf.datasets import CorpusFormat, EmptyPolicy
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
 from colbert_prf.feedback import ColbertPRF
-from colbert_prf.feedback.source import source_of
+from colbert_prf.feedback.source import FeedbackVectors, source_of
+from colbert_prf.feedback.weighting import inverse_frequency
 from colbert_prf.plots import Contrast, Panel, plot_expansion, save_figure
 from colbert_prf.plots.files import check_figure_path
+from colbert_prf.search import Searcher
 from colbert_prf.types import EncodedQuery, Expansion
 
 __all__ = ["plot"]
@@ -60,7 +62,7 @@ def plot(
 
     The plane is that of the principal components of query and passages. A centroid is larger the more its token tells
     passages apart; those added to the query are filled. Repeat --clusters for one panel each. Words that --compare
-    shares with the query or an added centroid are marked: the same word, in another place. Needs the extra [plots].
+    shares with them are marked in both: the same word, in another place. Needs the extra [plots].
 
     \b
     Examples:
@@ -68,8 +70,6 @@ def plot(
       colbert-prf plot my.index "do goldfish grow" -o figure.pdf --clusters 8 --clusters 24
       colbert-prf plot my.index "do goldfish grow" -o figure.svg --compare "The tank bombarded the troops."
     """
-    from colbert_prf.search import Searcher
-
     path = check_figure_path(output)
     methods = [_method({**options, "clusters": count}) for count in clusters or (ColbertPRF.clusters,)]
     searcher = Searcher(open_source(source, corpus_format, empty, model))
@@ -81,7 +81,6 @@ def plot(
     ]
     if not len(expansions[0].feedback):
         raise InputError("there is nothing to learn from: the index has no passage with vectors")
-    counts = [count for _, count in methods]
     panels = [
         _panel(expansion, method.clusters, count, encoder)
         for expansion, (method, count) in zip(expansions, methods, strict=True)
@@ -96,7 +95,7 @@ def plot(
         feedback.vectors,
         panels,
         augmentation=encoded.vectors[~words],
-        contrast=_contrast(compare, encoded, expansions, counts, encoder) if compare else None,
+        contrast=_contrast(compare, encoded, expansions, feedback, searcher) if compare else None,
     )
     save_figure(figure, path)
     _report(path, expansions, panels, as_json)
@@ -130,24 +129,27 @@ def _panel(expansion: Expansion, clusters: int, count: int, encoder: Encoder) ->
 
 
 def _contrast(
-    text: str, query: EncodedQuery, expansions: Sequence[Expansion], counts: Sequence[int], encoder: Encoder
+    text: str, query: EncodedQuery, expansions: Sequence[Expansion], feedback: FeedbackVectors, searcher: Searcher
 ) -> Contrast:
-    """The vectors of a text, those marked whose word the query or an added centroid has too."""
+    """The vectors of a text, those marked whose word the query, a centroid or a passage has too."""
+    encoder, source = searcher.encoder, source_of(searcher.index)
     document = next(encoder.encode_documents([text]))
-    added = [
-        vector for expansion, count in zip(expansions, counts, strict=True) for vector in expansion.vectors[:count]
+    known = {*query.token_ids.tolist(), *feedback.token_ids.tolist()} - encoder.special_ids
+    known.update(
+        token_id for expansion in expansions for vector in expansion.vectors for token_id in likely_ids(vector)
+    )
+    words = encoder.tokens(document.token_ids.tolist())
+    common = [
+        token_id in known and any(map(str.isalnum, word))
+        for token_id, word in zip(document.token_ids, words, strict=True)
     ]
-    every = [vector for expansion in expansions for vector in expansion.vectors]
-    shared: dict[int, str] = {}
-    # A word of an added centroid says more than one of the others, which may be "the".
-    for vectors in (added, every):
-        known = set(query.token_ids.tolist()).union(*(likely_ids(vector) for vector in vectors)) - encoder.special_ids
-        places = [place for place, token_id in enumerate(document.token_ids.tolist()) if token_id in known]
-        spelled = encoder.tokens(document.token_ids[places].tolist())
-        words = dict(zip(places, spelled, strict=True))
-        shared = shared or {place: word for place, word in words.items() if any(map(str.isalnum, word))}
+    rarity = inverse_frequency(source.document_frequencies, document.token_ids, source.num_documents)
+    # Of the words in common those that tell passages apart: "tank", not "the".
+    least = rarity[common].max(initial=0) / 2
+    shared = {place: words[place] for place in np.flatnonzero(common).tolist() if rarity[place] >= least}
+    twins = feedback.vectors[np.isin(feedback.token_ids, document.token_ids[list(shared)])]
     short = text if len(text) <= LEGEND_CHARACTERS else text[:LEGEND_CHARACTERS].rsplit(" ", 1)[0] + " …"
-    return Contrast(f"“{short}”", document.vectors, shared)
+    return Contrast(f"“{short}”", document.vectors, shared, twins)
 
 
 def _report(path: Path, expansions: Sequence[Expansion], panels: Sequence[Panel], as_json: bool) -> None:

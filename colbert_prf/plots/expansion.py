@@ -27,8 +27,8 @@ QUERY, AUGMENTATION, FEEDBACK, CENTROID, CONTRAST = "#000000", "#D55E00", "#56B4
 QUERY_TEXT, CENTROID_TEXT, QUIET = "#000000", "#00583F", "#6F6F6F"
 SIZES = (14.0, 260.0)
 """Areas of centroids with σ of 0 and with the largest, in square points."""
-WIDTH, HEIGHT, TOP, BOTTOM = 6.4, 5.4, 0.75, 0.95
-"""Of a panel, and above and below the panels, in inches."""
+WIDTH, HEIGHT, TOP, BOTTOM, LEGEND_LINE = 6.4, 5.4, 0.75, 0.45, 0.215
+"""Of a panel, and above and below the panels, in inches; the legend has one column under each panel."""
 POINTS_PER_INCH = 72
 LINE_FROM = 6.0
 """A label farther from its point than so many points gets a line to it."""
@@ -75,11 +75,14 @@ class Contrast:
         Of the text, of shape (n, dim).
     shared
         The vectors to be labelled, by their place among ``vectors``: tokens the text shares with the figure.
+    twins
+        Vectors of the same tokens in the feedback documents, of shape (m, dim), to be marked as well.
     """
 
     title: str
     vectors: Vectors
     shared: dict[int, str]
+    twins: Vectors | None = None
 
 
 def plot_expansion(
@@ -130,16 +133,17 @@ def plot_expansion(
     projection = fit_projection(np.concatenate([query, masks, feedback]))
     largest = max(float(panel.sigmas.max(initial=0)) for panel in panels)
     scene = _Scene(projection, query, labels, masks, feedback, contrast, largest)
-    figure, axes = _empty_figure(title, len(panels))
+    kinds = 3 + bool(len(masks)) + 2 * (contrast is not None)
+    figure, axes = _empty_figure(title, len(panels), kinds)
     drawings = [(ax, *_draw(ax, panel, scene)) for ax, panel in zip(axes, panels, strict=True)]
-    _legend(figure, axes[0])
+    _legend(figure, axes[0], min(len(panels), 2))
     # Labels come last: where there is room is known only once the limits of the shared axes are.
     for drawing in drawings:
         _write_labels(*drawing)
     return figure
 
 
-def _empty_figure(title: str, num_panels: int) -> tuple[Figure, list[Axes]]:
+def _empty_figure(title: str, num_panels: int, num_kinds: int) -> tuple[Figure, list[Axes]]:
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -147,11 +151,12 @@ def _empty_figure(title: str, num_panels: int) -> tuple[Figure, list[Axes]]:
         raise MissingExtraError("Drawing a figure", extra="plots") from error
     columns = min(num_panels, 2)
     rows = -(-num_panels // columns)
-    width, height = columns * WIDTH, rows * HEIGHT + TOP + BOTTOM
+    bottom = BOTTOM + LEGEND_LINE * -(-num_kinds // columns)
+    width, height = columns * WIDTH, rows * HEIGHT + TOP + bottom
     figure = Figure(figsize=(width, height), dpi=100)
     FigureCanvasAgg(figure)
     figure.suptitle(title, fontsize=14, fontweight="bold", y=1 - 0.22 / height, parse_math=False)
-    edges = {"left": 0.35 / width, "right": 1 - 0.12 / width, "bottom": BOTTOM / height, "top": 1 - TOP / height}
+    edges = {"left": 0.35 / width, "right": 1 - 0.12 / width, "bottom": bottom / height, "top": 1 - TOP / height}
     grid = {**edges, "wspace": 0.08, "hspace": 0.16}
     axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True, gridspec_kw=grid)
     for ax in axes.flat[num_panels:]:
@@ -191,7 +196,7 @@ def _draw(ax: Axes, panel: Panel, scene: _Scene) -> tuple[list[_Label], Floats]:
         points[:, 0], points[:, 1], s=13, c=FEEDBACK, alpha=0.55, linewidths=0, label="passage learned from", zorder=1
     )
     if scene.contrast is not None:
-        written += _draw_contrast(ax, scene.projection(scene.contrast.vectors), scene.contrast)
+        written += _draw_contrast(ax, scene.contrast, scene.projection)
     written += _draw_centroids(ax, scene.projection(panel.vectors), panel, scene.largest)
     filled = scene.projection(scene.masks)
     if len(filled):
@@ -231,12 +236,17 @@ def _draw_centroids(ax: Axes, points: Floats, panel: Panel, largest: float) -> l
     return [_Label(point, np.sqrt(area) / 2, text, strong if use else weak) for point, area, text, use in rows]
 
 
-def _draw_contrast(ax: Axes, points: Floats, contrast: Contrast) -> list[_Label]:
+def _draw_contrast(ax: Axes, contrast: Contrast, projection: Projection) -> list[_Label]:
+    points = projection(contrast.vectors)
     shared = np.array(sorted(contrast.shared), dtype=np.intp)
     others = np.setdiff1d(np.arange(len(points)), shared)
     style: dict[str, Any] = {"marker": "x", "c": CONTRAST}
     ax.scatter(points[others, 0], points[others, 1], s=14, alpha=0.45, linewidths=0.9, **style, zorder=2)
     ax.scatter(points[shared, 0], points[shared, 1], s=60, linewidths=2.2, **style, label=contrast.title, zorder=6)
+    if contrast.twins is not None and len(contrast.twins):
+        twins = projection(contrast.twins)
+        ring: dict[str, Any] = {"c": FEEDBACK, "edgecolors": CONTRAST, "linewidths": 1.4}
+        ax.scatter(twins[:, 0], twins[:, 1], s=26, **ring, label="the same word in a passage", zorder=4)
     text: dict[str, Any] = {"color": CONTRAST, "fontweight": "bold", "fontsize": 10}
     return [_Label(points[place], 4, contrast.shared[int(place)], text) for place in shared]
 
@@ -247,10 +257,10 @@ def _areas(sigmas: npt.NDArray[np.float64], largest: float) -> Floats:
     return np.asarray(low + (high - low) * sigmas / max(largest, 1e-12), dtype=np.float64)
 
 
-def _legend(figure: Figure, ax: Axes) -> None:
+def _legend(figure: Figure, ax: Axes, columns: int) -> None:
     handles, names = ax.get_legend_handles_labels()
     legend = figure.legend(
-        handles, names, loc="lower center", ncols=2, fontsize=9.5, frameon=False, markerscale=1, handletextpad=0.5
+        handles, names, loc="lower center", ncols=columns, fontsize=9.5, frameon=False, markerscale=1, handletextpad=0.5
     )
     for text in legend.get_texts():
         text.set_parse_math(False)

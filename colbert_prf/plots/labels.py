@@ -58,10 +58,9 @@ def place_labels(
     points = np.asarray(obstacles, dtype=np.float64).reshape(-1, 2)
     choices, fixed = [], []
     discs = np.repeat(2 * radii[:, np.newaxis], 2, axis=1)
-    for number, (anchor, radius, size) in enumerate(zip(anchors, radii, sizes, strict=True)):
+    for anchor, radius, size in zip(anchors, radii, sizes, strict=True):
         centres, distances = _candidates(anchor, radius, size)
-        others = np.arange(len(anchors)) != number
-        over_discs = OVER_DISC * _overlaps(centres, size, anchors[others], discs[others])
+        over_discs = OVER_DISC * _overlaps(centres, size, anchors, discs)
         over_points = OVER_POINT * np.minimum(_covered(centres, size, points), MANY)
         choices.append(centres)
         fixed.append(PER_GAP * distances + OUTSIDE * _outside(centres, size, bounds) + over_discs + over_points)

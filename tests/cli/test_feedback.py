@@ -15,6 +15,7 @@ from colbert_prf.cli import cli
 from colbert_prf.cli.expansion import expansion_words, likely_words, moves, places, print_expansion
 from colbert_prf.cli.feedback import feedback_from
 from colbert_prf.cli.plot import _contrast
+from colbert_prf.feedback.source import source_of
 from colbert_prf.search import Searcher
 
 CORPUS = {
@@ -204,13 +205,13 @@ def test_plot_refuses_a_bad_name_before_it_reads_anything(name, message):
     assert message in str(done.exception)
 
 
-def test_a_shared_word_is_marked_only_where_it_says_something(encoder):
-    (tank, the), query = token_ids_of(encoder, "tank the"), encoder.encode_query(QUESTION)
-    vectors = np.concatenate([query.vectors, query.vectors[:2]])
-    whole = EncodedQuery(np.concatenate([query.token_ids, np.array([tank, the], dtype=np.int32)]), vectors)
-    likely = [ExpansionVector(token_id, ((token_id, 1.0),), 1.0, 1.0) for token_id in (tank, the)]
-    expansion = Expansion(whole, tuple(likely), ("fish",))
-    words = _contrast("The tank bombarded the troops.", query, [expansion], [1], encoder).shared
-    assert list(words.values()) == ["tank"]
-    words = _contrast("The troops, the troops.", query, [expansion], [1], encoder).shared
-    assert list(words.values()) == ["the", "the"]
+def test_of_the_shared_words_those_that_say_something_are_marked(encoder):
+    searcher = Searcher(MemoryIndex.create(CORPUS.items(), encoder=encoder, progress=False))
+    source, query = source_of(searcher.index), encoder.encode_query(QUESTION)
+    feedback = source.vectors_of(source.positions(["fish"]))
+    contrast = _contrast("The tank fired if the gold was gone.", query, [Expansion(query)], feedback, searcher)
+    # "the" and "." are in two passages of three, "gold" as well; "tank" and "if" in one.
+    assert list(contrast.shared.values()) == ["tank", "if"]
+    assert encoder.tokens(token_ids_of(encoder, CORPUS["fish"])).count("tank") == 1
+    places = [place for place, token in enumerate(encoder.tokens(feedback.token_ids)) if token in ("tank", "if")]
+    assert contrast.twins == pytest.approx(feedback.vectors[places])

@@ -34,7 +34,7 @@ def data():
         "feedback": vectors(40),
         "panels": panels,
         "augmentation": vectors(5),
-        "contrast": Contrast("the war, for $5 or $6", vectors(4), {2: "tank"}),
+        "contrast": Contrast("the war, for $5 or $6", vectors(4), {2: "tank"}, vectors(2)),
     }
 
 
@@ -83,6 +83,8 @@ def test_the_figure_shows_the_projection_of_every_vector(data):
         assert points_of(centroids) == pytest.approx(projection(panel.vectors))
         marked = shown[data["contrast"].title]
         assert points_of(marked) == pytest.approx(projection(data["contrast"].vectors[[2]]))
+        twins = shown["the same word in a passage"]
+        assert points_of(twins) == pytest.approx(projection(data["contrast"].twins))
         texts = {text.get_text() for text in figure.axes[number].texts}
         assert texts == {*data["labels"], *panel.labels, "tank"}
 

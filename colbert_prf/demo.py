@@ -17,6 +17,7 @@ from pathlib import Path
 from colbert_prf.encoder import Encoder
 from colbert_prf.index import Index
 from colbert_prf.index.layout import IndexLayout
+from colbert_prf.index.manifest import FORMAT_VERSION
 
 __all__ = ["QUESTIONS", "demo_index", "demo_passages"]
 
@@ -78,7 +79,10 @@ def demo_index(encoder: Encoder, *, cache: Path | None = None, progress: bool = 
         Whether a bar may be shown.
     """
     passages = demo_passages()
-    digest = hashlib.sha256(repr((encoder.fingerprint, passages)).encode("utf-8", "replace")).hexdigest()[:16]
+    # An index of another format is not ours to open: this one gets another name.
+    digest = hashlib.sha256(
+        repr((FORMAT_VERSION, encoder.fingerprint, passages)).encode("utf-8", "replace")
+    ).hexdigest()[:16]
     path = (cache or _user_cache()) / f"demo-{digest}.index"
     if IndexLayout(path).manifest.is_file():
         return Index.open(path, encoder=encoder)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from colbert_prf import Encoder, Searcher
-from colbert_prf.cli.output import print_ranking
+from colbert_prf import ColbertPRF, Encoder, Searcher
+from colbert_prf.cli.demo import answer
 from colbert_prf.demo import QUESTIONS, demo_index
 
 FONT_FACE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
@@ -23,10 +23,10 @@ FONT_FACE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 def main() -> None:
     searcher = Searcher(demo_index(Encoder.load()))
     terminal = Console(record=True, width=96, file=io.StringIO(), force_terminal=True, highlight=False)
-    searcher.search(QUESTIONS[0])  # the first search of a process also pays for loading
+    searcher.search(QUESTIONS[0], feedback=ColbertPRF())  # the first search of a process also pays for loading
     terminal.print("[bold]$[/bold] colbert-prf demo -k 2\n")
     for question in QUESTIONS[:2]:
-        print_ranking(terminal, searcher.search(question, k=2), text=question)
+        answer(terminal, searcher, question, 2, ColbertPRF())
     picture = terminal.export_svg(title="colbert-prf", unique_id="demo")
     Path(sys.argv[1]).write_text(FONT_FACE.sub("", picture), encoding="utf-8")
     print(f"wrote {sys.argv[1]}")

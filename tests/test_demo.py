@@ -76,3 +76,10 @@ def test_an_interrupted_build_is_continued(few_passages, encoder, tmp_path, monk
         with pytest.raises(KeyboardInterrupt):
             demo.demo_index(encoder, cache=tmp_path, progress=False)
     assert demo.demo_index(encoder, cache=tmp_path, progress=False).num_documents == FEW
+
+
+def test_an_index_of_another_format_is_left_alone(few_passages, encoder, tmp_path, monkeypatch):
+    demo.demo_index(encoder, cache=tmp_path, progress=False)
+    monkeypatch.setattr(demo, "FORMAT_VERSION", demo.FORMAT_VERSION + 1)
+    assert demo.demo_index(encoder, cache=tmp_path, progress=False).num_documents == FEW
+    assert len(list(tmp_path.iterdir())) == 2

@@ -6,23 +6,33 @@ import sys
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from colbert_prf.cli.output import console, json_option, print_json, print_ranking, ranking_as_dict
 from colbert_prf.encoder import Encoder
+from colbert_prf.feedback import ColbertPRF, Feedback
+from colbert_prf.search import Searcher
 
-__all__ = ["demo"]
+__all__ = ["answer", "demo"]
+
+DEPTH = 10
+"""Ranks of the first pass a passage's move is told from, where fewer are shown."""
 
 
 @click.command()
 @click.argument("questions", nargs=-1)
 @click.option("-k", default=3, show_default=True, type=click.IntRange(min=1), help="Passages per question.")
 @click.option("--cache", type=click.Path(file_okay=False, path_type=Path), help="Where to keep the index.")
+@click.option("--plain", is_flag=True, help="Search once, without feedback.")
 @json_option
-def demo(questions: tuple[str, ...], k: int, cache: Path | None, as_json: bool) -> None:
+def demo(questions: tuple[str, ...], k: int, cache: Path | None, plain: bool, as_json: bool) -> None:
     """Answer questions from the documentation of Python's own standard library.
 
     The first run indexes some 3,500 passages, in about a minute on two cores; later runs start at once. Without
     QUESTIONS it answers a few prepared ones and then, on a terminal, yours.
+
+    Each question is searched twice, the second time with what feedback learned from the best passages: behind the + are
+    the words added, beside each passage its move. `--plain` leaves feedback out.
 
     \b
     Examples:
@@ -31,14 +41,18 @@ def demo(questions: tuple[str, ...], k: int, cache: Path | None, as_json: bool) 
       colbert-prf demo "pad a number with zeros" --json
     """
     from colbert_prf.demo import QUESTIONS, demo_index
-    from colbert_prf.search import Searcher
 
+    feedback = None if plain else ColbertPRF()
     encoder = Encoder.load()
     searcher = Searcher(demo_index(encoder, cache=cache))
     asked = questions or QUESTIONS
-    searcher.search(asked[0], k)  # the first search loads the kernels; the times shown are those of the others
+    searcher.search(
+        asked[0], k, feedback=feedback
+    )  # the first search loads the kernels; the times shown are those of the others
     if as_json:
-        print_json([ranking_as_dict(searcher.search(text, k), text=text, tokens=encoder.tokens) for text in asked])
+        rankings = [searcher.search(text, k, feedback=feedback) for text in asked]
+        shown = zip(asked, rankings, strict=True)
+        print_json([ranking_as_dict(ranking, text=text, tokens=encoder.tokens) for text, ranking in shown])
         return
     output = console()
     output.print(
@@ -46,7 +60,13 @@ def demo(questions: tuple[str, ...], k: int, cache: Path | None, as_json: bool) 
         f"model {encoder.settings.name}[/dim]\n"
     )
     for text in asked:
-        print_ranking(output, searcher.search(text, k), text=text)
+        answer(output, searcher, text, k, feedback)
     if not questions and sys.stdin.isatty() and sys.stdout.isatty():
         while text := click.prompt("Your question (Enter to leave)", default="", show_default=False).strip():
-            print_ranking(output, searcher.search(text, k), text=text)
+            answer(output, searcher, text, k, feedback)
+
+
+def answer(output: Console, searcher: Searcher, text: str, k: int, feedback: Feedback | None) -> None:
+    """Print the ``k`` best passages for a question, after feedback with their moves and the words it added."""
+    ranking = searcher.search(text, max(k, DEPTH), feedback=feedback)
+    print_ranking(output, ranking, text=text, tokens=searcher.encoder.tokens, limit=k)

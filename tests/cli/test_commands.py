@@ -111,6 +111,22 @@ def test_demo_answers_questions(tmp_path, monkeypatch):
     assert shown.stdout.count("str.split: Split a string.") == 4
 
 
+def test_demo_shows_both_passes(tmp_path, monkeypatch):
+    words = ["split", "join", "strip", "find"]
+    passages = [(f"str.{word}", f"str.{word}: {word} a string at the given place.") for word in words]
+    monkeypatch.setattr("colbert_prf.demo.demo_passages", lambda: passages)
+    arguments = ["demo", "split a string", "-k", "2", "--cache", str(tmp_path)]
+    lines = CliRunner().invoke(cli, arguments).stdout.splitlines()
+    assert lines[3].split()[:2] == ["1.", "="]
+    assert [line.split()[0] for line in lines[2:] if line.strip()][1::2] == ["1.", "2.", "+"]
+    (answer,) = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).stdout)
+    assert answer["before"]
+    assert answer["expansion"]["vectors"]
+    plain = CliRunner().invoke(cli, [*arguments, "--plain"]).stdout.splitlines()
+    assert plain[3].split()[2] == "str.split"
+    assert not any(line.strip().startswith("+") for line in plain)
+
+
 def test_the_life_of_an_index(corpus, tmp_path):
     path, more = str(tmp_path / "my.index"), tmp_path / "more.jsonl"
     made = json.loads(run("index", str(corpus), path, "--bits", "4", "--json").stdout)

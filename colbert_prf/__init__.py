@@ -15,7 +15,7 @@ from colbert_prf.errors import (
     StorageError,
     TextError,
 )
-from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback
+from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback, TokenFrequencies, rerank_texts
 from colbert_prf.index import Index, IndexInfo, MemoryIndex, Verification
 from colbert_prf.search import Searcher
 from colbert_prf.types import (
@@ -60,6 +60,8 @@ __all__ = [
     "Searcher",
     "StorageError",
     "TextError",
+    "TokenFrequencies",
     "Verification",
     "__version__",
+    "rerank_texts",
 ]

@@ -7,7 +7,7 @@
     │   ├── DatasetError      a corpus, topics, qrels or run file is malformed
     │   └── TextError         a text cannot be encoded
     ├── ModelError            a model folder or checkpoint cannot be used
-    ├── StorageError          an index folder cannot be used
+    ├── StorageError          an index folder, or a file of token frequencies, cannot be used
     │   ├── IndexFormatError  a file is missing, damaged, foreign or of another format version
     │   ├── IndexLockedError  another writer is at work
     │   └── IndexMismatchError  the index was made with another model, or from other documents
@@ -82,7 +82,7 @@ class ModelError(ColbertPrfError):
 
 
 class StorageError(ColbertPrfError):
-    """An index folder cannot be used.
+    """An index folder, or a file of token frequencies, cannot be used.
 
     Parameters
     ----------

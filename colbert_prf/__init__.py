@@ -15,7 +15,7 @@ from colbert_prf.errors import (
     StorageError,
     TextError,
 )
-from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback, TokenFrequencies, rerank_texts
+from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback, Selective, TokenFrequencies, rerank_texts
 from colbert_prf.index import Index, IndexInfo, MemoryIndex, Verification
 from colbert_prf.search import Searcher
 from colbert_prf.types import (
@@ -58,6 +58,7 @@ __all__ = [
     "OutgrownCodecWarning",
     "Ranking",
     "Searcher",
+    "Selective",
     "StorageError",
     "TextError",
     "TokenFrequencies",

@@ -239,8 +239,8 @@ class _Feedback:
         """Learn from the documents marked as relevant, or else from those found."""
         documents: Ranking | Sequence[str] = self.relevant
         if not documents:
-            best = found.positions[: self.depth]
-            documents = Ranking(query, tuple(Hit(doc_id, 0.0) for doc_id in source.doc_ids_of(best)))
+            best, scores = found.positions[: self.depth], found.scores[: self.depth].tolist()
+            documents = Ranking(query, tuple(map(Hit, source.doc_ids_of(best), scores)))
         return self.method.expand(query, documents, source, non_relevant=self.non_relevant, workers=effort.workers)
 
 

@@ -48,10 +48,11 @@ def main() -> None:
 
 
 def report(collections: list[Collection]) -> None:
-    print("| | " + " | ".join(collection.name for collection in collections) + " |")
-    print("|---|" + "---|" * len(collections))
+    print("| | " + " | ".join(collection.name for collection in collections) + " | mean AP |")
+    print("|---|" + "---|" * len(collections) + "---|")
     show("first pass", [collection.values[0] for collection in collections], collections)
     show("feedback always", [collection.values[-1] for collection in collections], collections)
+    show("half of β always", [collection.values[LEVELS // 2] for collection in collections], collections)
     for confidence in collections[0].confidences:
         for damp in (False, True):
             rows, notes = [], []
@@ -148,7 +149,7 @@ def show(name: str, rows: list[Values], collections: list[Collection], notes: li
         p_value = paired_t_test(row[0] - collection.values[-1, 0]) if notes else 1.0
         chance = f" (p={p_value:.2f}{note})" if notes else ""
         cells.append(f"{row[0].mean():.4f} / {row[1].mean():.4f}{chance}")
-    print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+    print(f"| {name} | " + " | ".join(cells) + f" | {np.mean([row[0].mean() for row in rows]):.4f} |", flush=True)
 
 
 def rank_correlation(first: Values, second: Values) -> float:

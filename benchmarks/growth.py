@@ -1,0 +1,252 @@
+"""How costs grow with the collection: build, memory, disk and latency from 0.3 to 30 million synthetic vectors.
+
+    python benchmarks/growth.py --workdir /tmp
+    python benchmarks/growth.py --compare CACHE
+
+Each size has a child process of its own, which builds an index from a stream of passages (see `synthetic.py`), about 80
+vectors each, then searches it on 2 threads with queries of 32 vectors, and removes it. Build seconds leave out the time
+spent making vectors up. Peak memory is the largest resident set of the child up to the end of the build; it counts
+pages of memory-mapped files, which the system takes back when it needs them, so the memory the process itself allocated
+stands beside it, where the system tells (Linux). Distance is the mean squared distance of a query vector to its nearest
+centroid. The last rows are exponents: the slope of log cost against log size, over all sizes and over the last step; 1
+means that the cost grows like the collection, 0 that it does not grow.
+
+`--compare` prints distances between the synthetic vectors and between those of the cache of `search.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from latency import CUTOFFS, THREADS, measure, report
+from numpy.typing import NDArray
+from synthetic import MEAN_LENGTH, Block, Collection
+from tables import milliseconds, print_table
+from vectors import Texts, folder_bytes
+
+SIZES = (300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)
+QUERY_VECTORS = 32
+RANKS = (1, 10, 100, 1000, 10_000)
+
+
+class Passages:
+    """A stream of synthetic passages that knows how long it took to make them up."""
+
+    def __init__(self, collection: Collection, count: int) -> None:
+        self.collection = collection
+        self.count = count
+        self.seconds = 0.0
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        from colbert_prf import EncodedDocument
+
+        number = 0
+        blocks = self.collection.blocks(self.count)
+        while (block := self._next(blocks)) is not None:
+            for start, end in zip(block.offsets, block.offsets[1:], strict=False):
+                yield f"passage-{number}", EncodedDocument(block.token_ids[start:end], block.vectors[start:end])
+                number += 1
+
+    def _next(self, blocks: Iterator[Block]) -> Block | None:
+        started = perf_counter()
+        block = next(blocks, None)
+        self.seconds += perf_counter() - started
+        return block
+
+
+class AnonymousMemory(Thread):
+    """Watches the memory this process has allocated, without files it has mapped; ``peak`` in bytes, 0 if unknown."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.peak = 0
+        self.status = Path("/proc/self/status")
+        self._over = Event()
+
+    def run(self) -> None:
+        while self.status.exists() and not self._over.wait(0.05):
+            lines = self.status.read_text().splitlines()
+            self.peak = max([self.peak, *(1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon"))])
+
+    def stop(self) -> int:
+        self._over.set()
+        self.join()
+        return self.peak
+
+
+def measure_size(size: int, arguments: argparse.Namespace) -> dict[str, float]:
+    """Build, search and remove an index of about ``size`` vectors; in a process that does nothing else."""
+    from colbert_prf import EncodedQuery, Index, Searcher
+
+    collection = Collection()
+    passages = Passages(collection, max(1, round(size / MEAN_LENGTH)))
+    block = collection.queries(arguments.queries, QUERY_VECTORS, passages.count)
+    queries = [
+        EncodedQuery(block.token_ids[start : start + QUERY_VECTORS], block.vectors[start : start + QUERY_VECTORS])
+        for start in block.offsets[:-1]
+    ]
+    with TemporaryDirectory(dir=arguments.workdir, prefix="growth-") as folder:
+        # The first build of a process also loads compiled kernels: not what is measured.
+        Index.create_from_vectors(Path(folder, "small"), Passages(collection, 64), bits=arguments.bits, progress=False)
+        memory = AnonymousMemory()
+        memory.start()
+        started = perf_counter()
+        index = Index.create_from_vectors(
+            Path(folder, "index"), passages, bits=arguments.bits, total=passages.count, progress=False
+        )
+        taken = perf_counter() - started - passages.seconds
+        anonymous, resident = memory.stop(), peak_resident()
+        searcher = Searcher(index, threads=max(THREADS))
+        found = {
+            "vectors": index.num_vectors,
+            "passages": index.num_documents,
+            "centroids": index.codec.num_centroids,
+            "distance": distance_to_nearest(block.vectors, index.codec.centroids),
+            "build_seconds": taken,
+            "synthesis_seconds": passages.seconds,
+            "peak_bytes": resident,
+            "peak_anonymous_bytes": anonymous,
+            "disk_bytes": folder_bytes(Path(folder, "index")),
+        }
+        for cutoff in CUTOFFS:
+            timed = measure({"it": searcher.search}, queries, arguments.repeats, cutoff)
+            found |= {f"latency@{cutoff}": timed["it"]["median"], f"cores@{cutoff}": timed["it"]["cores"]}
+    return found
+
+
+def peak_resident() -> int:
+    """The largest resident set of this process so far, in bytes."""
+    peak = getrusage(RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def distance_to_nearest(vectors: NDArray[np.float32], centroids: NDArray[np.float32]) -> float:
+    """The mean squared distance of a vector to the nearest centroid.
+
+    >>> distance_to_nearest(np.eye(2, dtype=np.float32), np.array([[1, 0], [0, 0]], dtype=np.float32))
+    0.5
+    """
+    centroids = centroids[:, : vectors.shape[1]]
+    lengths = np.einsum("ij,ij->i", centroids, centroids)
+    nearest = [(lengths - 2 * centroids @ vector).min() + vector @ vector for vector in vectors]
+    return float(np.mean(nearest))
+
+
+def exponents(sizes: Sequence[float], costs: Sequence[float]) -> tuple[float, float]:
+    """The slope of log cost against log size over all sizes, and over the last step.
+
+    >>> overall, last = exponents([1, 10, 100], [5, 50, 50])
+    >>> round(overall, 3), round(last, 3)
+    (0.5, 0.0)
+    """
+    x, y = np.log(sizes), np.log(costs)
+    return float(np.polyfit(x, y, 1)[0]), float((y[-1] - y[-2]) / (x[-1] - x[-2]))
+
+
+def print_results(results: Sequence[dict[str, float]]) -> None:
+    """A row for each size, then the exponents."""
+    costs = ["build_seconds", "peak_bytes", "peak_anonymous_bytes", "disk_bytes", *(f"latency@{k}" for k in CUTOFFS)]
+    heads = ["vectors", "centroids", "distance", "build, s", "peak, MB", "allocated, MB", "disk, MB", "bytes/vector"]
+    lines = [
+        [
+            *(f"{result[key]:,}" for key in ("vectors", "centroids")),
+            f"{result['distance']:.3f}",
+            f"{result['build_seconds']:.1f}",
+            *(f"{result[key] / 1e6:,.0f}" if result[key] else "–" for key in costs[1:4]),
+            f"{result['disk_bytes'] / result['vectors']:.1f}",
+            *(milliseconds(result[key]) for key in costs[4:]),
+        ]
+        for result in results
+    ]
+    if len(results) > 1:
+        sizes = [result["vectors"] for result in results]
+        slopes = [exponents(sizes, [max(result[key], 1e-9) for result in results]) for key in costs]
+        for place, name in enumerate(("exponent", "last step")):
+            figures = [f"{slope[place]:.2f}" for slope in slopes]
+            lines.append([name, "", "", *figures[:4], "", *figures[4:]])
+    print_table([*heads, *(f"k={cutoff}, ms" for cutoff in CUTOFFS)], lines)
+
+
+def compare(cache: Path) -> None:
+    """Print, for synthetic passages and for those of a cache, how far the nearest vectors of other passages are."""
+    count = 10_000
+    blocks = list(Collection().blocks(count))
+    lengths = np.concatenate([np.diff(block.offsets) for block in blocks])
+    synthetic = np.concatenate([block.vectors for block in blocks])
+    real = Texts.load(cache, "documents").first(count)
+    lines = [
+        ["MS MARCO", *distances(real.vectors, np.diff(real.offsets))],
+        ["synthetic", *distances(synthetic, lengths)],
+    ]
+    print_table(["vectors", *(f"neighbour {rank:,}" for rank in RANKS), "4,096 centroids"], lines)
+
+
+def distances(vectors: NDArray[np.float32], lengths: NDArray[np.int64]) -> list[str]:
+    """Mean squared distances: to neighbours of some ranks in other passages, and to the nearest of 4,096 centroids."""
+    from colbert_prf.index import Codec
+
+    random = np.random.default_rng(0)
+    passage_of = np.repeat(np.arange(len(lengths)), lengths)
+    found = []
+    for place in random.integers(0, len(vectors), 100):
+        similarities = vectors @ vectors[place]
+        similarities[passage_of == passage_of[place]] = -1
+        largest = np.sort(np.partition(similarities, len(vectors) - max(RANKS))[-max(RANKS) :])[::-1]
+        found.append([2 - 2 * largest[rank - 1] for rank in RANKS])
+    sample = vectors[random.permutation(len(vectors))[: 48 * 4096]]
+    codec = Codec.train(sample, num_vectors_expected=1 << 20, bits=2)
+    near = distance_to_nearest(vectors[random.integers(0, len(vectors), 5000)], codec.centroids)
+    return [f"{figure:.2f}" for figure in [*np.mean(found, axis=0), near]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", metavar="VECTORS", default=SIZES)
+    parser.add_argument("--bits", type=int, default=2)
+    parser.add_argument("--queries", type=int, default=50)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--workdir", type=Path, default=Path(), help="where indexes are made: 12 GB for the largest size"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument(
+        "--compare", type=Path, metavar="CACHE", help="compare the vectors with real ones, build nothing"
+    )
+    parser.add_argument("--child", type=int, metavar="VECTORS", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.compare:
+        compare(arguments.compare)
+    elif arguments.child:
+        print(json.dumps(measure_size(arguments.child, arguments)))
+    else:
+        results = [in_child(size, arguments) for size in sorted(arguments.sizes)]
+        if arguments.json:
+            print(json.dumps(results, indent=1))
+        else:
+            print_results(results)
+
+
+def in_child(size: int, arguments: argparse.Namespace) -> dict[str, float]:
+    """Measure a size in a new process, so that its memory is its own."""
+    report(f"{size:,} vectors ...")
+    same = [f"--{name}={getattr(arguments, name)}" for name in ("bits", "queries", "repeats", "workdir")]
+    command = [sys.executable, __file__, f"--child={size}", *same]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    report(done.stdout.strip())  # not lost if a larger size fails
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -7,9 +7,9 @@ from math import log
 
 import numpy as np
 import pytest
-from colbert_prf.kernels.lloyd import kmeans
 
 from colbert_prf import ColbertPRF, EncodedQuery, InputError, MemoryIndex, Searcher
+from colbert_prf.kernels.lloyd import kmeans
 
 EAST = EncodedQuery(np.array([1], dtype=np.int32), np.array([[1, 0]], dtype=np.float32))
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from colbert_prf import EncodedDocument, EncodedQuery, Index, InputError, Searcher
+from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Index, InputError, Searcher
 
 NUM_DOCUMENTS, VOCABULARY = 300, 100
 TOLERANCE = {1: 0.05, 2: 0.05, 4: 0.05, 8: 0.05, 16: 1e-3}
@@ -153,6 +153,14 @@ def test_a_document_without_vectors_has_nothing_to_explain(tmp_path):
     index = Index.create_from_vectors(tmp_path / "i", [("none", nothing), ("some", document(1, 48))], progress=False)
     with pytest.raises(InputError, match="document 'none' has no vectors"):
         Searcher(index).explain(query(0, 48), "none")
+
+
+def test_feedback_passes_over_a_segment_without_vectors(tmp_path):
+    index = make_index(tmp_path / "my.index")
+    expected = Searcher(index).search(query(0, 48), feedback=ColbertPRF()).doc_ids
+    nothing = EncodedDocument(np.empty(0, np.int32), np.empty((0, 48), np.float32))
+    index.add_vectors([("none", nothing, "")])
+    assert Searcher(index).search(query(0, 48), feedback=ColbertPRF()).doc_ids == expected
 
 
 def test_after_changes_the_ranking_is_that_of_a_fresh_index(tmp_path):

@@ -241,7 +241,9 @@ class SnapshotSource(FeedbackSource):
             live[here[(here >= 0) & (here < len(segment))]] = False
             rows, near = self._nearest(segment, padded, probed, products, live, count, workers)
             similarities.append(near)
-            token_ids.append(np.where(rows < 0, -1, segment.token_ids[rows].astype(np.int32)))
+            tokens = np.full(rows.shape, -1, dtype=np.int32)
+            tokens[rows >= 0] = segment.tokens(rows[rows >= 0])
+            token_ids.append(tokens)
         return _best_tokens(similarities, token_ids, count)
 
     def _nearest(

@@ -19,7 +19,7 @@ from colbert_prf.index.identifiers import Identifiers
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import SegmentInfo
 from colbert_prf.kernels.postings import decode_postings
-from colbert_prf.types import Vectors
+from colbert_prf.types import TokenIds, Vectors
 
 __all__ = ["Segment", "rows_of"]
 
@@ -117,16 +117,22 @@ class Segment:
         columns = {name: column[rows] for name, column in self.columns.items()}
         return self.codec.decode(columns) if self.codec else columns["vectors"].astype(np.float32)
 
+    def tokens(self, rows: slice | npt.NDArray[Any]) -> TokenIds:
+        """The tokens of some vectors; one that no document of the segment has is damage."""
+        tokens = self.token_ids[rows]
+        num_known = len(self.arrays["frequencies"])
+        if tokens.size and (largest := int(tokens.max())) >= num_known:
+            raise self._damaged("token_ids", f"a token is {largest}, the segment has none from {num_known} on")
+        return tokens.astype(np.int32)
+
     def documents_with(self, code: int) -> npt.NDArray[np.int64]:
         """The documents that have a vector with this code, ascending, deleted ones included."""
         block = self.lists[self.list_offsets[code] : self.list_offsets[code + 1]]
-        try:
-            documents = decode_postings(block, np.array([0, len(block)]))[0]
-        except ValueError as error:
-            raise self._damaged("lists", str(error)) from error
-        if documents.max(initial=-1) >= len(self) or documents.min(initial=0) < 0:
-            raise self._damaged("lists", f"a list names a document outside of 0 to {len(self) - 1}")
-        return documents
+        return self._decoded(block, np.array([0, len(block)]))[0]
+
+    def postings(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The documents of all lists, deleted ones included, and where each list begins among them."""
+        return self._decoded(self.lists, self.list_offsets)
 
     def documents_with_any(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Whether each document has a vector with one of some codes, deleted ones included."""
@@ -202,6 +208,18 @@ class Segment:
             if int(self.arrays[name][0]) != 0 or int(self.arrays[name][-1]) != end:
                 found = f"expected offsets from 0 to {end}, found {self.arrays[name][0]} to {self.arrays[name][-1]}"
                 raise IndexFormatError(found, path=IndexLayout.array(self.folder, name))
+
+    def _decoded(
+        self, lists: npt.NDArray[np.uint8], list_offsets: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Some lists, whose documents are all there."""
+        try:
+            documents, starts = decode_postings(lists, list_offsets)
+        except ValueError as error:
+            raise self._damaged("lists", str(error)) from error
+        if documents.max(initial=-1) >= len(self) or documents.min(initial=0) < 0:
+            raise self._damaged("lists", f"a list names a document outside of 0 to {len(self) - 1}")
+        return documents, starts
 
     def _check_offsets(self) -> None:
         """Those that kernels follow must not lead back: between sound ends, all lead inside."""

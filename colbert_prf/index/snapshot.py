@@ -16,7 +16,6 @@ from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import CodecInfo, Manifest, Settings
 from colbert_prf.index.segment import Segment
 from colbert_prf.kernels.maxsim import maxsim
-from colbert_prf.kernels.postings import decode_postings
 from colbert_prf.types import EncodedQuery, TokenIds, Vectors
 
 __all__ = ["Snapshot", "open_codec"]
@@ -114,12 +113,7 @@ class Snapshot:
     def token_ids(self, position: int) -> TokenIds:
         """The token of each vector of a document, of shape (num_tokens,)."""
         segment, place = self.place(position)
-        tokens = segment.token_ids[segment.offsets[place] : segment.offsets[place + 1]]
-        size = self.manifest.settings.vocabulary_size
-        if tokens.max(initial=0) >= size:
-            message = f"token {tokens.max()} at position {position} is outside of the vocabulary of {size}: damaged"
-            raise IndexFormatError(message, path=self.layout.array(segment.folder, "token_ids"))
-        return tokens.astype(np.int32)
+        return segment.tokens(slice(int(segment.offsets[place]), int(segment.offsets[place + 1])))
 
     @property
     def num_positions(self) -> int:
@@ -146,7 +140,7 @@ class Snapshot:
         total = np.zeros(size, dtype=np.int64)
         for segment in self.segments:
             live = np.repeat(~segment.deleted, np.diff(segment.offsets))
-            total += np.bincount(segment.token_ids[live], minlength=size)
+            total += np.bincount(segment.tokens(live), minlength=size)
         return total
 
     @cached_property
@@ -154,7 +148,7 @@ class Snapshot:
         """In how many live documents each centroid is, of shape (num_centroids,); read from all lists, once."""
         total = np.zeros(self.codec.num_centroids, dtype=np.int64)
         for segment in self.segments:
-            documents, starts = decode_postings(segment.lists, segment.list_offsets)
+            documents, starts = segment.postings()
             live = np.concatenate([[0], np.cumsum(~segment.deleted[documents])])
             total += np.diff(live[starts])
         return total

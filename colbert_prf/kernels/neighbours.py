@@ -135,7 +135,7 @@ def _rows_of(
     for position in range(list_offsets[code], list_offsets[code + 1]):
         byte = np.int64(lists[position])
         number |= (byte & 127) << shift
-        shift += 7
+        shift = min(shift + 7, np.int64(49))  # in a damaged list a number may go on for ever
         if byte < 128:
             document += number + 1
             number, shift = np.int64(0), np.int64(0)

@@ -17,7 +17,16 @@ from pathlib import Path
 
 import numpy as np
 
-from colbert_prf import ColbertPrfError, EncodedDocument, EncodedQuery, Index, Searcher
+from colbert_prf import (
+    CentroidPRF,
+    ColbertPRF,
+    ColbertPrfError,
+    EncodedDocument,
+    EncodedQuery,
+    Feedback,
+    Index,
+    Searcher,
+)
 
 DIM, VOCABULARY, K = 16, 50, 10
 
@@ -89,8 +98,8 @@ def use(path: Path) -> list[str]:
         for code in range(index.codec.num_centroids):
             attempt(index.segments[0].documents_with, code)
 
-    def search(searcher: Searcher, probes: int | None) -> None:
-        ranking = searcher.search(query, K, probes=probes)
+    def search(searcher: Searcher, probes: int | None, feedback: Feedback | None = None) -> None:
+        ranking = searcher.search(query, K, probes=probes, feedback=feedback)
         assert len(ranking) <= K
         for hit in ranking:
             attempt(searcher.explain, query, hit.doc_id)
@@ -99,6 +108,8 @@ def use(path: Path) -> list[str]:
         searcher = Searcher(index, threads=1)
         for probes in (None, 1, 1000):
             attempt(search, searcher, probes)
+        for feedback in (ColbertPRF(), ColbertPRF(weighting="ictf"), CentroidPRF()):
+            attempt(search, searcher, None, feedback)
         attempt(score, index)
         attempt(read, index, searcher)
         attempt(index.document_frequency, np.arange(VOCABULARY))

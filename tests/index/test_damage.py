@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from colbert_prf import Index, IndexFormatError, Searcher
+from colbert_prf import ColbertPRF, Index, IndexFormatError, Searcher
 
 ROUNDS = Path(__file__).with_name("damage_rounds.py")
 SEGMENT = "segment-000001-0000"
@@ -85,6 +85,7 @@ def test_a_list_that_leads_outside_is_refused(path, a_query, byte):
         lambda: Searcher(index).search(a_query, probes=1000),
         lambda: index.segments[0].documents_with(last),
         lambda: index.segments[0].documents_with_any(np.array([last])),
+        lambda: index.snapshot.centroid_frequencies,
     ):
         with pytest.raises(IndexFormatError) as caught:
             use()
@@ -106,11 +107,16 @@ def test_deletions_of_another_number_are_refused(path):
     assert caught.value.path == str(file)
 
 
-def test_a_token_outside_of_the_vocabulary_is_refused(path, a_query):
+def test_a_token_that_no_document_has_is_refused(path, a_query):
     file = damage(path / SEGMENT, "token_ids", set_last(50))
     index = Index.open(path)
-    for use in (lambda: index.token_ids(9), lambda: Searcher(index).explain(a_query, "d9")):
-        with pytest.raises(IndexFormatError, match="token 50 at position 9 is outside of the vocabulary of 50") as e:
+    for use in (
+        lambda: index.token_ids(9),
+        lambda: index.snapshot.collection_frequencies,
+        lambda: Searcher(index).explain(a_query, "d9"),
+        lambda: Searcher(index).search(a_query, feedback=ColbertPRF()),
+    ):
+        with pytest.raises(IndexFormatError, match=r"a token is 50, the segment has none from \d+ on") as e:
             use()
         assert e.value.path == str(file)
     assert len(index.token_ids(0))

@@ -80,3 +80,14 @@ def test_of_equal_similarities_the_smaller_row_comes_first():
     found = nearest_definition(np.array([[1, 0]], np.float32), stored, 5)
     assert found.rows.tolist() == [[1, 3, 0, 2, -1]]
     assert found.similarities.tolist() == [[1, 1, 0, 0, -np.inf]]
+
+
+@pytest.mark.parametrize("damage", [[0xFF] * 40 + [0x7F], [0x80] * 30 + [0x01], [0x7F] * 9, [0x80]])
+def test_a_damaged_list_leads_nowhere_else(damage):
+    """Lists that go on for ever, or name documents that are not there, give rows of the others."""
+    store = Store(4)
+    lists = np.concatenate([np.array(damage, np.uint8), store.lists.lists])
+    store.lists = Lists(lists, np.concatenate([[0], store.lists.list_offsets[1:] + len(damage)]), store.lists.live)
+    found = store.nearest(np.tile(np.arange(store.codec.num_centroids), (len(store.wanted), 1)))
+    assert found.rows.min() >= 0
+    assert found.rows.max() < 400

@@ -11,7 +11,7 @@ from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.parallel import run
 from colbert_prf.kernels.simd import COLUMNS, ROWS, float_tile
 
-__all__ = ["MAX_VECTORS", "squared_distances", "squared_distances_definition"]
+__all__ = ["MAX_VECTORS", "copy_row", "squared_distances", "squared_distances_definition"]
 
 MAX_VECTORS = 10_000
 """More would take over 400 MB; the feedback of three passages is 100 to 600 vectors."""
@@ -21,6 +21,13 @@ def squared_distances_definition(vectors: NDArray[np.float32]) -> NDArray[np.flo
     """The definition of :func:`squared_distances`, without the padding: of shape (num_vectors, num_vectors)."""
     exact = vectors.astype(np.float64)
     return np.asarray(np.square(exact[:, None] - exact[None]).sum(axis=2))
+
+
+@compiled()
+def copy_row(source: Array, target: Array) -> None:
+    """``target[:] = source``, which itself takes numba four seconds to compile, for the text of an error message."""
+    for i in range(len(source)):
+        target[i] = source[i]
 
 
 @compiled()

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.distances import squared_distances
+from colbert_prf.kernels.distances import copy_row, squared_distances
 from colbert_prf.kernels.parallel import run
 from colbert_prf.kernels.seeding import check_clustering, choose_seeds, draw_uniforms
 
@@ -70,12 +70,12 @@ def lloyd_definition(
 
 
 @compiled()
-def _assign(sums: Array, sizes: Array, halves: Array, margin: float, labels: Array, apart: Array) -> int:
+def _assign(sums: Array, divisors: Array, halves: Array, margin: float, labels: Array, apart: Array) -> int:
     """Move vectors to the nearest centroid, and say how many moved; ``apart`` becomes their distances to it."""
     nearest = np.zeros(len(apart), np.int32)
     apart[:] = np.inf
-    for k in range(len(sizes)):
-        row, scale, half = sums[k], np.float32(1 / sizes[k]), np.float32(halves[k])
+    for k in range(len(divisors)):
+        row, scale, half = sums[k], np.float32(1 / divisors[k]), np.float32(halves[k])
         for i in range(len(apart)):
             distance = row[i] * scale - half
             nearer = distance < apart[i]
@@ -87,7 +87,7 @@ def _assign(sums: Array, sizes: Array, halves: Array, margin: float, labels: Arr
         if own == nearest[i]:
             continue
         if own >= 0:
-            distance = sums[own, i] / sizes[own] - halves[own]
+            distance = sums[own, i] / divisors[own] - halves[own]
             if distance - apart[i] <= margin:
                 apart[i] = distance
                 continue
@@ -117,11 +117,14 @@ def _fill_empty(counts: Array, apart: Array, margin: float, labels: Array, place
 
 @compiled()
 def _update(
-    distances: Array, old: Array, labels: Array, places: Array, sums: Array, sizes: Array, counts: Array
+    distances: Array, old: Array, labels: Array, places: Array, sums: Array, before: Array, counts: Array
 ) -> None:
-    """Bring ``sums[k] = sum of distances[i] over the vectors i of cluster k`` from the old labels to the new."""
+    """Bring ``sums[k] = sum of distances[i] over the vectors i of cluster k`` from the old labels to the new.
+
+    ``before`` and ``counts`` are the sizes of the clusters under either.
+    """
     for k in range(len(counts)):
-        if sizes[k] == 0:
+        if before[k] == 0:  # what is there stands for a centroid without vectors, or is rounding
             sums[k] = 0
     for i in range(len(labels)):
         if labels[i] == old[i]:
@@ -135,7 +138,7 @@ def _update(
                 source[j] -= row[j]
     for k in range(len(counts)):
         if counts[k] == 0:
-            sums[k] = distances[places[k]]
+            copy_row(distances[places[k]], sums[k])
 
 
 @compiled()
@@ -161,7 +164,7 @@ def lloyd(distances: Array, spread: float, limit: float, max_iterations: int, pl
     margin = 2 * ROUNDING * spread
     sums = np.empty((num_clusters, width), np.float32)
     for k in range(num_clusters):
-        sums[k] = distances[places[k]]
+        copy_row(distances[places[k]], sums[k])
     # A cluster without vectors has a centroid all the same: its sum is the row of one vector, its divisor 1.
     counts, divisors = np.zeros(num_clusters, np.int64), np.ones(num_clusters, np.int64)
     halves = np.zeros(num_clusters, np.float64)
@@ -169,7 +172,7 @@ def lloyd(distances: Array, spread: float, limit: float, max_iterations: int, pl
     labels[:] = -1
     inertia = np.inf
     for _ in range(max_iterations):
-        old[:] = labels
+        copy_row(labels, old)
         if _assign(sums, divisors, halves, margin, labels, apart) == 0:
             break
         before, counts = counts, np.zeros(num_clusters, np.int64)
@@ -177,6 +180,7 @@ def lloyd(distances: Array, spread: float, limit: float, max_iterations: int, pl
             counts[labels[i]] += 1
         num_empty = _fill_empty(counts, apart, margin, labels, places)
         _update(distances, old, labels, places, sums, before, counts)
+        # A centroid moves by, squared, the mean squared distance of its vectors to the old place less that to the new.
         halves[:] = 0
         travelled = 0.0
         for i in range(num_vectors):
@@ -271,8 +275,8 @@ def kmeans(
     -------
     Clusters
         Each centroid is the mean of the vectors of its label, and unless a run was stopped early, each vector has the
-        label of its nearest centroid. With fewer distinct vectors than clusters some centroids coincide, each with a
-        vector; of those only the first has vectors, the labels of the others do not occur.
+        label of its nearest centroid, up to rounding. With fewer distinct vectors than clusters some centroids
+        coincide, each with a vector; of those only one has vectors, the labels of the others do not occur.
 
     Examples
     --------

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.distances import squared_distances
+from colbert_prf.kernels.distances import copy_row, squared_distances
 from colbert_prf.kernels.parallel import run
 from colbert_prf.kernels.seeding import check_clustering, choose_seeds, draw_uniforms
 
@@ -150,7 +150,7 @@ def swap(distances: Array, medoids: Array, max_iterations: int) -> float:
         if not is_medoid[candidate]:
             row = distances[candidate]
             joint = 0.0
-            changes[:] = losses
+            copy_row(losses, changes)
             for i in range(num_vectors):
                 distance = row[i]
                 if distance < second[i]:  # true of few: the others would go to their second medoid, as the losses say

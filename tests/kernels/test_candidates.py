@@ -57,6 +57,7 @@ def test_documents_far_apart_take_several_bytes():
         [2, 0],  # documents 2 and 3, of three
         [0x82, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01],  # a number of 84 bits
         [0xFF] * 20 + [0x7F],
+        [0x80] * 9 + [0x01],  # 2**63, which is negative as an int64
         [0x81],  # a number that goes on after the end
     ],
 )

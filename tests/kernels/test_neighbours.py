@@ -82,7 +82,7 @@ def test_of_equal_similarities_the_smaller_row_comes_first():
     assert found.similarities.tolist() == [[1, 1, 0, 0, -np.inf]]
 
 
-@pytest.mark.parametrize("damage", [[0xFF] * 40 + [0x7F], [0x80] * 30 + [0x01], [0x7F] * 9, [0x80]])
+@pytest.mark.parametrize("damage", [[0xFF] * 40 + [0x7F], [0x80] * 9 + [0x01], [0x7F] * 9, [0x80]])
 def test_a_damaged_list_leads_nowhere_else(damage):
     """Lists that go on for ever, or name documents that are not there, give rows of the others."""
     store = Store(4)

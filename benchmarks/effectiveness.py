@@ -4,7 +4,7 @@
     python benchmarks/effectiveness.py pool DATA --cache DIR --bits 16 --bits 4 --bits 2
 
 ``choose`` compares values of β, relative and absolute, on vaswani, nfcorpus (dev) and scifact, by the best 100
-documents: the sets that chose the default. ``pool`` reports on TREC DL 2019 and 2020 over the closed pool of 41,867
+documents, at 4 bits: the sets that chose the default. ``pool`` reports on TREC DL 2019 and 2020 over the closed pool of 41,867
 passages, with the defaults: nothing was chosen there. DATA has a folder for each collection. Indexes are made once and
 kept in the cache.
 """
@@ -21,7 +21,7 @@ from colbert_prf.datasets import read_corpus, read_qrels, read_topics
 from colbert_prf.evaluation import Evaluation, evaluate
 from colbert_prf.progress import progress_bar
 
-DEPTH, CHOOSING_DEPTH = 1000, 100
+DEPTH, CHOOSING_DEPTH, CHOOSING_BITS = 1000, 100, 4
 MEASURES = ("AP", "nDCG@10", "RR", "R@1000")
 BETAS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
 ABSOLUTE_BETAS = (0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
@@ -114,7 +114,7 @@ def choose(data: Path, cache: Path) -> None:
     """A table of β for each choosing set."""
     rows: dict[str, list[str]] = {}
     for name, topics in CHOOSING.items():
-        searcher = open_searcher(data, cache, topics.collection, 16)
+        searcher = open_searcher(data, cache, topics.collection, CHOOSING_BITS)
         texts, qrels = topics.read(data)
         queries = encode(searcher, texts)
         methods: dict[str, Feedback | None] = {"first pass": None}

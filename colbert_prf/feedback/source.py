@@ -236,10 +236,10 @@ class SnapshotSource(FeedbackSource):
         similarities = [vectors @ feedback.vectors.T]
         token_ids = [np.broadcast_to(feedback.token_ids, similarities[0].shape)]
         for segment, start in zip(self.snapshot.segments, self.snapshot.starts, strict=False):
-            live = ~segment.deleted
             here = feedback.positions - start
-            live[here[(here >= 0) & (here < len(segment))]] = False
-            rows, near = self._nearest(segment, padded, probed, products, live, count, workers)
+            here = here[(here >= 0) & (here < len(segment))]
+            known = np.stack([segment.offsets[here], segment.offsets[here + 1]], axis=1)
+            rows, near = self._nearest(segment, padded, probed, products, known, count, workers)
             similarities.append(near)
             tokens = np.full(rows.shape, -1, dtype=np.int32)
             tokens[rows >= 0] = segment.tokens(rows[rows >= 0])
@@ -252,18 +252,18 @@ class SnapshotSource(FeedbackSource):
         vectors: Vectors,
         probed: npt.NDArray[np.int64],
         products: Vectors,
-        live: npt.NDArray[np.bool_],
+        known: npt.NDArray[np.int64],
         count: int,
         workers: Workers,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-        """The rows of a segment nearest to each vector, and how near."""
+        """The rows of a segment nearest to each vector, and how near; those between ``known`` rows are passed over."""
         from colbert_prf.kernels.neighbours import Lists, nearest_packed, nearest_stored
 
         codec, columns = self.snapshot.codec, segment.columns
-        lists = Lists(segment.lists, segment.list_offsets, live)
+        lists = Lists(*segment.rows_by_code, known)
         if codec.bits == 16:
             short, stored = vectors[:, : codec.dim], columns["vectors"]
-            return nearest_stored(short, probed, columns["codes"], stored, segment.offsets, lists, count, **workers)
+            return nearest_stored(short, probed, stored, lists, count, **workers)
         store = packed_vectors(segment)
         return nearest_packed(vectors, probed, products, codec.residuals, store, lists, count, **workers)
 

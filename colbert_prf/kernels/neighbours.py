@@ -1,8 +1,7 @@
-"""The document vectors nearest to given vectors, through the inverted lists: F_t(υ, r) of the paper.
+"""The document vectors nearest to given vectors, by way of the codec's centroids: F_t(υ, r) of the paper.
 
-A vector is compared with the codec's centroids; the document vectors of the best of these are compared with it one by
-one. The lists name documents, so the codes of each document are scanned for the centroid: a few dozen compares, where
-a list of vectors would cost four bytes for each vector of the index.
+A vector is compared with the centroids; the document vectors of the most promising of these are compared with it one
+by one.
 """
 
 from __future__ import annotations
@@ -18,21 +17,44 @@ from colbert_prf.kernels.exact import PackedVectors
 from colbert_prf.kernels.parallel import run
 from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec
 
-__all__ = ["Lists", "Neighbours", "best_probes", "nearest_definition", "nearest_packed", "nearest_stored"]
+__all__ = [
+    "Lists",
+    "Neighbours",
+    "best_probes",
+    "nearest_definition",
+    "nearest_packed",
+    "nearest_stored",
+    "rows_by_code",
+]
 
+LONGEST = 512
+"""Document vectors of a centroid that are compared; of more, every second or third. So many have one token in common,
+such as a full stop or ``[CLS]``, and every part of them names it."""
 _NONE = -1
 
 
 class Lists(NamedTuple):
-    """The inverted lists of a segment.
+    """The document vectors of each centroid.
 
-    ``lists`` and ``list_offsets`` as :func:`~colbert_prf.kernels.postings.encode_postings` writes them, ``live``
-    (num_documents,): whether each document may be found.
+    ``rows`` (num_rows,) int32, centroid by centroid and ascending, ``starts`` (num_centroids + 1,) where each centroid
+    begins, and ``skipped`` (num_ranges, 2): rows from the first up to, not including, the second are passed over.
     """
 
-    lists: NDArray[np.uint8]
-    list_offsets: NDArray[np.int64]
-    live: NDArray[np.bool_]
+    rows: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    skipped: NDArray[np.int64]
+
+
+def rows_by_code(codes: NDArray[np.integer], num_codes: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The rows of each code, ascending, and where each code begins among them.
+
+    >>> rows, starts = rows_by_code(np.array([1, 0, 1], np.uint16), 3)
+    >>> rows.tolist(), starts.tolist()
+    ([1, 0, 2], [0, 1, 3, 3])
+    """
+    rows = np.argsort(codes, kind="stable").astype(np.int32)
+    counts = np.bincount(codes, minlength=num_codes)
+    return rows, np.concatenate([[0], np.cumsum(counts)])
 
 
 class Neighbours(NamedTuple):
@@ -126,41 +148,34 @@ def best_probes(
 
 
 @compiled()
-def _rows_of(
-    code: int, codes: Array, offsets: Array, lists: Array, list_offsets: Array, live: Array, rows: Array
-) -> int:
-    """Write the rows with a code into ``rows`` as far as it reaches, and count them all."""
-    count = 0
-    document, number, shift = np.int64(-1), np.int64(0), np.int64(0)
-    for position in range(list_offsets[code], list_offsets[code + 1]):
-        byte = np.int64(lists[position])
-        number |= (byte & 127) << shift
-        shift = min(shift + 7, np.int64(49))  # in a damaged list a number may go on for ever
-        if byte < 128:
-            document += number + 1
-            number, shift = np.int64(0), np.int64(0)
-            if document >= live.shape[0]:
-                break
-            if live[document]:
-                for row in range(offsets[document], offsets[document + 1]):
-                    if codes[row] == code:
-                        if count < rows.shape[0]:
-                            rows[count] = row
-                        count += 1
-    return count
+def _is_skipped(skipped: Array, row: int) -> bool:
+    inside = False
+    for i in range(skipped.shape[0]):
+        inside |= skipped[i, 0] <= row < skipped[i, 1]
+    return inside
+
+
+@compiled()
+def _tables(scaled: Array, bits: int, width: int) -> Array:
+    """What each value of each packed byte gives to ``Σ_d scaled[d] · code[d]``: of shape (width, 256)."""
+    mask = (1 << bits) - 1
+    tables = np.zeros((width, 256), np.float32)
+    for i in range(width):
+        for plane in range(8 // bits):
+            value = scaled[plane * width + i]
+            for byte in range(256):
+                tables[i, byte] += value * np.float32((byte >> (plane * bits)) & mask)
+    return tables
 
 
 @compiled(fastmath=True)
-def _packed_similarity(scaled: Array, packed: Array, bits: int) -> np.float32:
+def _packed_similarity(tables: Array, packed: Array) -> np.float32:
     """``Σ_d scaled[d] · code[d]`` of one packed vector."""
-    width, mask = packed.shape[0], np.uint8((1 << bits) - 1)
-    total = np.float32(0)
-    for plane in range(8 // bits):
-        shift = np.uint8(plane * bits)
-        part = scaled[plane * width : (plane + 1) * width]
-        for i in range(width):
-            total += part[i] * np.float32((packed[i] >> shift) & mask)
-    return total
+    even, odd = np.float32(0), np.float32(0)
+    for i in range(0, packed.shape[0], 2):
+        even += tables[i, packed[i]]
+        odd += tables[i + 1, packed[i + 1]]
+    return even + odd
 
 
 @compiled(fastmath=True)
@@ -180,13 +195,11 @@ def _nearest_packed(
     constants: Array,
     probed: Array,
     scores: Array,
-    codes: Array,
     packed: Array,
     scales: Array,
-    offsets: Array,
-    lists: Array,
-    list_offsets: Array,
-    live: Array,
+    listed: Array,
+    starts: Array,
+    skipped: Array,
     bits: int,
     unit: np.float32,
     start: int,
@@ -194,38 +207,41 @@ def _nearest_packed(
     rows: Array,
     similarities: Array,
 ) -> None:
-    found = np.empty(1 << 16, np.int64)
     for i in range(start, stop):
+        tables, near, nearness = _tables(scaled[i], bits, packed.shape[1]), rows[i], similarities[i]
         for j in range(probed.shape[1]):
-            count = _rows_of(probed[i, j], codes, offsets, lists, list_offsets, live, found)
-            for row in found[: min(count, found.shape[0])]:
-                residual = np.float32(2) * _packed_similarity(scaled[i], packed[row], bits) + constants[i]
+            score = scores[i, j]
+            first, last = starts[probed[i, j]], starts[probed[i, j] + 1]
+            for place in range(first, last, 1 + (last - first) // LONGEST):
+                row = listed[place]
+                residual = np.float32(2) * _packed_similarity(tables, packed[row]) + constants[i]
                 gain = GAIN_LOW + GAIN_STEP * np.float32(scales[row, 1])
-                similarity = gain * (scores[i, j] + np.float32(scales[row, 0]) * unit * residual)
-                _insert(rows[i], similarities[i], row, similarity)
+                similarity = gain * (score + np.float32(scales[row, 0]) * unit * residual)
+                if similarity >= nearness[-1] and not _is_skipped(skipped, row):
+                    _insert(near, nearness, row, similarity)
 
 
 @compiled()
 def _nearest_stored(
     vectors: Array,
     probed: Array,
-    codes: Array,
     words: Array,
-    offsets: Array,
-    lists: Array,
-    list_offsets: Array,
-    live: Array,
+    listed: Array,
+    starts: Array,
+    skipped: Array,
     start: int,
     stop: int,
     rows: Array,
     similarities: Array,
 ) -> None:
-    found = np.empty(1 << 16, np.int64)
     for i in range(start, stop):
         for j in range(probed.shape[1]):
-            count = _rows_of(probed[i, j], codes, offsets, lists, list_offsets, live, found)
-            for row in found[: min(count, found.shape[0])]:
-                _insert(rows[i], similarities[i], row, _half_similarity(vectors[i], words[row]))
+            first, last = starts[probed[i, j]], starts[probed[i, j] + 1]
+            for place in range(first, last, 1 + (last - first) // LONGEST):
+                row = listed[place]
+                similarity = _half_similarity(vectors[i], words[row])
+                if similarity >= similarities[i, -1] and not _is_skipped(skipped, row):
+                    _insert(rows[i], similarities[i], row, similarity)
 
 
 def nearest_packed(
@@ -258,7 +274,18 @@ def nearest_packed(
     constants = -np.float32((1 << codec.bits) - 1) * scaled.sum(axis=1)
     run(
         lambda start, stop: _nearest_packed(
-            scaled, constants, probed, scores, *store, *lists, codec.bits, codec.unit, start, stop, *out
+            scaled,
+            constants,
+            probed,
+            scores,
+            store.packed,
+            store.scales,
+            *lists,
+            codec.bits,
+            codec.unit,
+            start,
+            stop,
+            *out,
         ),
         len(vectors),
         threads=threads,
@@ -270,9 +297,7 @@ def nearest_packed(
 def nearest_stored(
     vectors: NDArray[np.float32],
     probed: NDArray[np.int64],
-    codes: NDArray[np.integer],
     stored: NDArray[np.float16],
-    offsets: NDArray[np.int64],
     lists: Lists,
     count: int,
     *,
@@ -283,7 +308,7 @@ def nearest_stored(
     out = Neighbours.none(len(vectors), count)
     words = stored.view(np.uint16)
     run(
-        lambda start, stop: _nearest_stored(vectors, probed, codes, words, offsets, *lists, start, stop, *out),
+        lambda start, stop: _nearest_stored(vectors, probed, words, *lists, start, stop, *out),
         len(vectors),
         threads=threads,
         executor=executor,

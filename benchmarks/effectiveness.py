@@ -4,9 +4,9 @@
     python benchmarks/effectiveness.py pool DATA --cache DIR --bits 16 --bits 4 --bits 2
 
 ``choose`` compares values of β, relative and absolute, on vaswani, nfcorpus (dev) and scifact, by the best 100
-documents, at 4 bits: the sets that chose the default. ``pool`` reports on TREC DL 2019 and 2020 over the closed pool of 41,867
-passages, with the defaults: nothing was chosen there. DATA has a folder for each collection. Indexes are made once and
-kept in the cache.
+documents at 4 bits: the sets that chose the default. ``pool`` reports on TREC DL 2019 and 2020 over the closed pool of
+41,867 passages, with the defaults: nothing was chosen there. DATA has a folder for each collection. Indexes are made
+once and kept in the cache.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ class Feedback(ABC):
     expansion_vectors
         Vectors added at most, f_e.
     beta
-        β, how much the added vectors count; 0 leaves the ranking alone.
+        β, how much the added vectors count; 0 leaves the ranking alone. The default was chosen on Vaswani, NFCorpus
+        (dev) and SciFact, see ``docs/feedback.md``; collections with many relevant documents a query bear more.
     relative
         What β is relative to. If true, all added vectors together weigh β times the query: σ_i is divided by Σσ and
         multiplied by the weight of the query, so that one β suits queries of 6 and of 32 vectors. If not, a vector
@@ -48,7 +49,7 @@ class Feedback(ABC):
 
     feedback_docs: int = 3
     expansion_vectors: int = 10
-    beta: float = 0.5
+    beta: float = 0.05
     relative: bool = True
     rerank: bool = False
     rerank_depth: int | None = None

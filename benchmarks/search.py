@@ -94,6 +94,7 @@ class Experiment:
                 self.run_peer(name, machine)
             except RuntimeError as error:
                 skipped[name] = str(error)
+                report(f"{name} is left out: {error}")
         return skipped
 
     def save_queries(self) -> None:

@@ -215,7 +215,7 @@ def test_ctrl_c_is_quiet_and_leaves_nothing(tmp_path):
     )
     assert process.stdout.readline() == "encoding\n"
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == 130
     assert errors.split() == ["Interrupted."]
     assert not list(tmp_path.rglob("manifest.json"))

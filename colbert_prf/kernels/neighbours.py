@@ -119,7 +119,8 @@ def best_probes(
 
     A vector near υ need not have the centroid nearest to υ: document vectors lie about a centroid at the distance of
     its radius, so a centroid promises υ·c + reach·|υ|·radius(c). On 10,000 passages, with the 24 vectors k-means makes
-    of three passages and 16 probes, reach 0.4 finds .980 of the ten nearest vectors, reach 0 finds .954.
+    of three passages, 16 probes and every vector of a centroid compared, reach 0.4 finds .980 of the ten nearest
+    vectors, reach 0 finds .954.
 
     Parameters
     ----------

@@ -18,6 +18,8 @@ from colbert_prf.cli import cli, main
 CORPUS = "fish\tGoldfish grow all their life if the tank is large.\nbank\tThe bank raised its rates again.\n"
 COMMANDS = sorted(cli.commands)
 ANNOUNCED_MAIN = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process started in the background ignores it
 from colbert_prf.cli import main
 from colbert_prf.encoder.onnx import OnnxEncoder
 

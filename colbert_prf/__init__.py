@@ -17,6 +17,7 @@ from colbert_prf.errors import (
 )
 from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback, Selective, TokenFrequencies, rerank_texts
 from colbert_prf.index import Index, IndexInfo, MemoryIndex, Verification
+from colbert_prf.retriever import EndToEnd, Retriever
 from colbert_prf.search import Searcher
 from colbert_prf.types import (
     EncodedDocument,
@@ -39,6 +40,7 @@ __all__ = [
     "EncodedDocument",
     "EncodedQuery",
     "Encoder",
+    "EndToEnd",
     "Expansion",
     "ExpansionVector",
     "Explanation",
@@ -57,6 +59,7 @@ __all__ = [
     "ModelSettings",
     "OutgrownCodecWarning",
     "Ranking",
+    "Retriever",
     "Searcher",
     "Selective",
     "StorageError",

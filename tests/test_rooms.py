@@ -25,6 +25,7 @@ ROOMS = [
     "feedback",
     "passes",
     "search",
+    "retriever",
     "plots",
     "datasets",
     "evaluation",

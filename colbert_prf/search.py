@@ -23,7 +23,7 @@ from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.paper import BITS, PaperEngine
 from colbert_prf.passes import CompressedPasses, ExactPasses, PaperPasses, Passes
 from colbert_prf.second_pass import default_rescore_again
-from colbert_prf.types import EncodedQuery, Expansion, Explanation, Hit, Ranking
+from colbert_prf.types import EncodedQuery, Expansion, Explanation, Hit, Hits, Ranking
 
 __all__ = ["PRESETS", "Preset", "Searcher"]
 
@@ -182,11 +182,8 @@ class Searcher:
     def _shown(self, source: _Source, query: EncodedQuery, found: Found, effort: Effort | None) -> Ranking:
         """What was found, as a ranking; the time that takes counts where there is an effort."""
         started = perf_counter()
-        doc_ids, positions = source.doc_ids_of(found.positions), found.positions.tolist()
-        hits = tuple(
-            Hit(doc_id, score, partial(source.text, position))
-            for doc_id, score, position in zip(doc_ids, found.scores.tolist(), positions, strict=True)
-        )
+        positions = found.positions
+        hits = Hits(source.doc_ids_of(positions), found.scores.tolist(), lambda rank: source.text(int(positions[rank])))
         if effort is None:
             return Ranking(query, hits)
         effort.timings["hits"] = perf_counter() - started

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ __all__ = [
     "ExpansionVector",
     "Explanation",
     "Hit",
+    "Hits",
     "Match",
     "Ranking",
     "TokenIds",
@@ -168,6 +170,62 @@ class Hit:
         return self.read_text() if self.read_text is not None else None
 
 
+class Hits(Sequence[Hit]):
+    """Hits that are made when they are looked at: of a thousand that a search finds, few are.
+
+    Parameters
+    ----------
+    doc_ids
+        From best to worst.
+    scores
+        In the same order.
+    read_text
+        Gives the text of a document by its number in this order.
+
+    Examples
+    --------
+    >>> hits = Hits(["d1", "d2"], [0.9, 0.5])
+    >>> hits[0], len(hits)
+    (Hit(doc_id='d1', score=0.9), 2)
+    """
+
+    def __init__(
+        self, doc_ids: Sequence[str], scores: Sequence[float], read_text: Callable[[int], str | None] | None = None
+    ) -> None:
+        self.doc_ids = doc_ids
+        self.scores = scores
+        self._read_text = read_text
+
+    def __len__(self) -> int:
+        return len(self.doc_ids)
+
+    @overload
+    def __getitem__(self, number: int) -> Hit: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Hit, ...]: ...
+
+    def __getitem__(self, number: int | slice) -> Hit | tuple[Hit, ...]:
+        place = range(len(self))[number]
+        return self._hit(place) if isinstance(place, int) else tuple(map(self._hit, place))
+
+    def __iter__(self) -> Iterator[Hit]:
+        return map(self._hit, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def _hit(self, number: int) -> Hit:
+        read_text = None if self._read_text is None else partial(self._read_text, number)
+        return Hit(self.doc_ids[number], self.scores[number], read_text)
+
+
 @dataclass(frozen=True)
 class Match:
     """What one query vector found in a document: the token it is most similar to.
@@ -306,7 +364,7 @@ class Ranking:
     """
 
     query: EncodedQuery
-    hits: tuple[Hit, ...]
+    hits: Sequence[Hit]
     timings: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     expansion: Expansion | None = None
     read_before: Callable[[], Ranking] | None = field(default=None, repr=False)
@@ -320,7 +378,7 @@ class Ranking:
     @property
     def doc_ids(self) -> list[str]:
         """The document ids, from best to worst."""
-        return [hit.doc_id for hit in self.hits]
+        return list(self.hits.doc_ids) if isinstance(self.hits, Hits) else [hit.doc_id for hit in self.hits]
 
     @cached_property
     def before(self) -> Ranking | None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from colbert_prf import EncodedDocument, EncodedQuery, Hit, InputError, Ranking
+from colbert_prf.types import Hits
 
 
 def ids(*values: int) -> np.ndarray:
@@ -80,3 +81,15 @@ def test_a_ranking_iterates_over_its_hits():
     ranking = Ranking(EncodedQuery(ids(5), rows((1, 0))), (Hit("b", 2.0), Hit("a", 1.0)))
     assert [hit.doc_id for hit in ranking] == ranking.doc_ids == ["b", "a"]
     assert len(ranking) == 2
+
+
+def test_hits_made_when_looked_at_are_those_given():
+    hits = Hits(["a", "b", "c"], [3.0, 2.0, 1.0], lambda number: f"text {number}")
+    assert list(hits) == [Hit("a", 3.0), Hit("b", 2.0), Hit("c", 1.0)] == [hits[0], hits[1], hits[-1]]
+    assert hits[1:] == (Hit("b", 2.0), Hit("c", 1.0))
+    assert hits[2].text == "text 2"
+    assert hits == (Hit("a", 3.0), Hit("b", 2.0), Hit("c", 1.0)) != hits[:2]
+    assert hash(hits) == hash(tuple(hits))
+    with pytest.raises(IndexError):
+        hits[3]
+    assert Ranking(EncodedQuery(ids(5), rows((1, 0))), hits).doc_ids == ["a", "b", "c"]

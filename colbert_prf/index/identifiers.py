@@ -73,6 +73,15 @@ class Identifiers:
         for position in range(len(self)):
             yield self[position]
 
+    def many(self, positions: npt.NDArray[np.int64]) -> list[str]:
+        """The ids at some positions, in the order of these: much faster than one at a time."""
+        starts, stops = self._offsets[positions].tolist(), self._offsets[positions + 1].tolist()
+        raw = memoryview(self._bytes)  # type: ignore[arg-type]
+        try:
+            return [str(raw[start:stop], "utf-8") for start, stop in zip(starts, stops, strict=True)]
+        except UnicodeDecodeError:
+            return [self[position] for position in positions.tolist()]
+
     def find(self, doc_id: str) -> int | None:
         """The position of an id, if it is there."""
         raw = _encode(doc_id)

@@ -107,8 +107,15 @@ def _raise_best(
         dot = builder.fmul(builder.sitofp(builder.load(sums[half]), _FLOATS), arrays.load(factors, j, _FLOATS))
         residual = builder.fmul(builder.fadd(dot, arrays.load(constants, j, _FLOATS)), scale)
         score = builder.fmul(builder.fadd(residual, arrays.load(table, builder.add(centroid, j), _FLOATS)), gain)
-        so_far = arrays.load(best, j, _FLOATS)
-        arrays.store(builder.select(builder.fcmp_ordered(">", score, so_far), score, so_far), best, j)
+        arrays.store(_larger(builder, score, arrays.load(best, j, _FLOATS)), best, j)
+
+
+def _larger(builder: ir.IRBuilder, first: Any, second: Any) -> Any:
+    """The larger of each lane. A comparison and a selection would become a masked store, which takes AMD 20 cycles."""
+    kind = ir.FunctionType(_FLOATS, [_FLOATS, _FLOATS])
+    function: Any = cgutils.get_or_insert_function
+    maximum = function(builder.module, kind, "llvm.maxnum.v8f32")
+    return builder.call(maximum, [first, second], fastmath=["nnan", "nsz"])
 
 
 def _constant(value: np.float32) -> ir.Constant:

@@ -16,6 +16,7 @@ from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.exact import PackedVectors
 from colbert_prf.kernels.parallel import run
 from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec
+from colbert_prf.kernels.simd import prefetch
 
 __all__ = [
     "Lists",
@@ -30,6 +31,8 @@ __all__ = [
 LONGEST = 512
 """Document vectors of a centroid that are compared; of more, every second or third. So many have one token in common,
 such as a full stop or ``[CLS]``, and every part of them names it."""
+AHEAD = 8
+"""Document vectors between asking memory for one and comparing it: they lie all over the index."""
 _NONE = -1
 
 
@@ -43,6 +46,17 @@ class Lists(NamedTuple):
     rows: NDArray[np.int32]
     starts: NDArray[np.int64]
     skipped: NDArray[np.int64]
+
+
+class RoundedVectors(NamedTuple):
+    """Vectors as integers: the product with a residual is ``factors · Σ_d values[d] · code[d] + constants``.
+
+    ``values`` (num_vectors, dim) int16, ``factors`` and ``constants`` (num_vectors,) float32.
+    """
+
+    values: NDArray[np.int16]
+    factors: NDArray[np.float32]
+    constants: NDArray[np.float32]
 
 
 def rows_by_code(codes: NDArray[np.integer], num_codes: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -156,27 +170,15 @@ def _is_skipped(skipped: Array, row: int) -> bool:
     return inside
 
 
-@compiled()
-def _tables(scaled: Array, bits: int, width: int) -> Array:
-    """What each value of each packed byte gives to ``Σ_d scaled[d] · code[d]``: of shape (width, 256)."""
-    mask = (1 << bits) - 1
-    tables = np.zeros((width, 256), np.float32)
-    for i in range(width):
-        for plane in range(8 // bits):
-            value = scaled[plane * width + i]
-            for byte in range(256):
-                tables[i, byte] += value * np.float32((byte >> (plane * bits)) & mask)
-    return tables
-
-
 @compiled(fastmath=True)
-def _packed_similarity(tables: Array, packed: Array) -> np.float32:
-    """``Σ_d scaled[d] · code[d]`` of one packed vector."""
-    even, odd = np.float32(0), np.float32(0)
-    for i in range(0, packed.shape[0], 2):
-        even += tables[i, packed[i]]
-        odd += tables[i + 1, packed[i + 1]]
-    return even + odd
+def _code_product(rounded: Array, packed: Array, bits: int) -> np.int32:
+    """``Σ_d rounded[d] · code[d]`` of one packed vector."""
+    width, mask, total = packed.shape[0], np.uint8((1 << bits) - 1), np.int32(0)
+    for plane in range(8 // bits):
+        shift, part = np.uint8(plane * bits), rounded[plane * width : (plane + 1) * width]
+        for i in range(width):
+            total += np.int32(np.uint8(packed[i] >> shift) & mask) * np.int32(part[i])
+    return total
 
 
 @compiled(fastmath=True)
@@ -192,33 +194,33 @@ def _half_similarity(vector: Array, words: Array) -> np.float32:
 
 @compiled()
 def _nearest_packed(
-    scaled: Array,
-    constants: Array,
+    query: RoundedVectors,
     probed: Array,
     scores: Array,
-    packed: Array,
-    scales: Array,
-    listed: Array,
-    starts: Array,
-    skipped: Array,
+    store: PackedVectors,
+    lists: Lists,
     bits: int,
-    unit: np.float32,
     start: int,
     stop: int,
     rows: Array,
     similarities: Array,
 ) -> None:
+    width, listed = store.packed.shape[1], lists.rows
     for i in range(start, stop):
-        tables, near, nearness = _tables(scaled[i], bits, packed.shape[1]), rows[i], similarities[i]
+        values, factor, constant = query.values[i], query.factors[i], query.constants[i]
+        near, nearness = rows[i], similarities[i]
         for j in range(probed.shape[1]):
-            score = scores[i, j]
-            first, last = starts[probed[i, j]], starts[probed[i, j] + 1]
-            for place in range(first, last, 1 + (last - first) // LONGEST):
+            score, first, last = scores[i, j], lists.starts[probed[i, j]], lists.starts[probed[i, j] + 1]
+            step = 1 + (last - first) // LONGEST
+            for place in range(first, last, step):
+                ahead = listed[min(place + AHEAD * step, last - 1)]
+                prefetch(store.packed, ahead * width)
+                prefetch(store.scales, ahead * 2)
                 row = listed[place]
-                residual = np.float32(2) * _packed_similarity(tables, packed[row]) + constants[i]
-                gain = GAIN_LOW + GAIN_STEP * np.float32(scales[row, 1])
-                similarity = gain * (score + np.float32(scales[row, 0]) * unit * residual)
-                if similarity >= nearness[-1] and not _is_skipped(skipped, row):
+                residual = factor * np.float32(_code_product(values, store.packed[row], bits)) + constant
+                gain = GAIN_LOW + GAIN_STEP * np.float32(store.scales[row, 1])
+                similarity = gain * (score + np.float32(store.scales[row, 0]) * residual)
+                if similarity >= nearness[-1] and not _is_skipped(lists.skipped, row):
                     _insert(near, nearness, row, similarity)
 
 
@@ -243,6 +245,17 @@ def _nearest_stored(
                 similarity = _half_similarity(vectors[i], words[row])
                 if similarity >= similarities[i, -1] and not _is_skipped(skipped, row):
                     _insert(rows[i], similarities[i], row, similarity)
+
+
+def _rounded(vectors: NDArray[np.float32], codec: ResidualCodec) -> RoundedVectors:
+    """Round vectors to integers so large that their products with codes still fit into 32 bits."""
+    top = (1 << codec.bits) - 1
+    scaled = vectors * codec.steps
+    largest = min(32767, (2**31 - 1) // (top * vectors.shape[1]))
+    units = np.maximum(np.abs(scaled).max(axis=1), np.float32(1e-30)) / np.float32(largest)
+    values = np.rint(scaled / units[:, None]).astype(np.int16)
+    constants = -top * units * codec.unit * values.sum(axis=1, dtype=np.int64)
+    return RoundedVectors(values, 2 * units * codec.unit, constants.astype(np.float32))
 
 
 def nearest_packed(
@@ -271,23 +284,9 @@ def nearest_packed(
         Neighbours of each vector.
     """
     out = Neighbours.none(len(vectors), count)
-    scaled = vectors * codec.steps
-    constants = -np.float32((1 << codec.bits) - 1) * scaled.sum(axis=1)
+    query = _rounded(vectors, codec)
     run(
-        lambda start, stop: _nearest_packed(
-            scaled,
-            constants,
-            probed,
-            scores,
-            store.packed,
-            store.scales,
-            *lists,
-            codec.bits,
-            codec.unit,
-            start,
-            stop,
-            *out,
-        ),
+        lambda start, stop: _nearest_packed(query, probed, scores, store, lists, codec.bits, start, stop, *out),
         len(vectors),
         threads=threads,
         executor=executor,

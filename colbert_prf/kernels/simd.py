@@ -1,4 +1,4 @@
-"""Four vector operations that numba's auto-vectoriser does not find, written once in portable LLVM IR.
+"""Operations that numba's auto-vectoriser does not find, written once in portable LLVM IR.
 
 LLVM lowers the IR to the best instructions of the machine (AVX2: ``vpmaxub``, ``vpmaddubsw``, ``vfmadd``; NEON on ARM).
 Nothing here knows what an index is. The callers state each operation in NumPy and test against that statement.
@@ -191,6 +191,23 @@ def float_tile(
             place = builder.add(target, builder.mul(int64(r), out_stride))
             for half in range(2):
                 arrays.store(builder.load(sums[r][half]), out, builder.add(place, int64(8 * half)))
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def prefetch(_context: Any, array: Any, index: Any) -> Any:
+    """Ask memory for the element at a flat index, without waiting for it."""
+    signature = types.void(array, types.int64)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        pointer, index = Arrays(context, builder, signature, values)
+        place = builder.bitcast(builder.gep(pointer, [index]), INT8.as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [place.type, INT32, INT32, INT32])
+        function: Any = cgutils.get_or_insert_function
+        read, keep, data = (ir.Constant(INT32, value) for value in (0, 3, 1))
+        builder.call(function(builder.module, kind, "llvm.prefetch.p0i8"), [place, read, keep, data])
         return context.get_dummy_value()
 
     return signature, generate

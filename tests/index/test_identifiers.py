@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +26,7 @@ def test_a_lone_surrogate_and_a_null_are_strings_too():
     doc_ids = ["\ud800", "\x00", "", "\x00\x00", "ü"]
     found = Identifiers(identifier_arrays(doc_ids))
     assert list(found) == doc_ids
+    assert found.many(np.array([4, 0, 2])) == ["ü", "\ud800", ""]
     assert [found.find(doc_id) for doc_id in doc_ids] == [0, 1, 2, 3, 4]
 
 

@@ -42,6 +42,7 @@ __all__ = [
     "first_pass",
     "interact_with",
     "packed_vectors",
+    "places_of",
     "positions_of",
 ]
 
@@ -255,6 +256,14 @@ def positions_of(snapshot: Snapshot, chosen: list[npt.NDArray[np.int64] | None])
         here = np.arange(len(segment)) if documents is None else documents
         places.append(here + int(start))
     return np.concatenate(places)
+
+
+def places_of(snapshot: Snapshot, positions: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64] | None]:
+    """The places of some positions, ascending, in each segment: what :func:`positions_of` undoes."""
+    bounds = np.searchsorted(positions, snapshot.starts)
+    return [
+        positions[first:last] - start for start, first, last in zip(snapshot.starts, bounds, bounds[1:], strict=False)
+    ]
 
 
 def exact_scores(

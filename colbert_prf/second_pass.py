@@ -11,7 +11,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.engine import Effort, FirstPass, Found, candidates_of, exact_scores, interact_with, positions_of
+from colbert_prf.engine import (
+    Effort,
+    FirstPass,
+    Found,
+    candidates_of,
+    exact_scores,
+    interact_with,
+    places_of,
+    positions_of,
+)
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.types import EncodedQuery
 
@@ -22,9 +31,9 @@ def default_rescore_again(k: int) -> int:
     """Documents the second pass scores exactly for ``k`` results: less than the first, for it knows more.
 
     >>> [default_rescore_again(k) for k in (10, 100, 1000)]
-    [215, 350, 1700]
+    [111, 210, 1200]
     """
-    return 3 * k // 2 + 200
+    return 11 * k // 10 + 100
 
 
 def find_again(
@@ -81,12 +90,23 @@ def score_again(
         As in :func:`find_again`.
     depth
         The best so many of the first pass; all it scored exactly if left out.
+
+    Of these the best by the known score and the approximate score of the added vectors are scored exactly: as many as
+    ``effort.rescore``, which are more than the ``k`` wanted.
     """
-    from colbert_prf.kernels.interaction import centroid_scores
+    from colbert_prf.kernels.interaction import byte_table, centroid_scores
+    from colbert_prf.kernels.topk import best
 
     with effort.stage("centroids again"):
         table = centroid_scores(snapshot.codec.centroids, snapshot.codec.pad(added.vectors), **effort.workers)
-    positions = first.positions if depth is None else np.sort(first.best(depth).positions)
+    positions, scores = first.positions, first.scores
+    if depth is not None:
+        kept = np.sort(np.argsort(-scores, kind="stable")[:depth])
+        positions, scores = positions[kept], scores[kept]
+    if len(positions) > max(k, effort.rescore):
+        with effort.stage("interaction again"):
+            parts = interact_with(snapshot, byte_table(table), added, places_of(snapshot, positions), effort)
+            positions = positions[best(scores + np.concatenate(parts), max(k, effort.rescore))]
     return _scored(snapshot, first, added, table, positions, k, effort)
 
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.engine import packed_vectors
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.segment import Segment
 from colbert_prf.index.snapshot import Snapshot
@@ -19,8 +18,11 @@ from colbert_prf.types import TokenIds, Vectors
 
 __all__ = ["FeedbackSource", "FeedbackVectors", "NearTokens", "source_of"]
 
-PROBES, REACH = 16, 0.4
-"""Centroids looked at for the neighbours of a vector, chosen by υ·c + REACH·|υ|·radius(c)."""
+PROBES, REACH = 48, 0.5
+"""Most centroids looked at for the neighbours of a vector, in the order of υ·c + REACH·|υ|·radius(c), and only as long
+as that is more than the similarity of the neighbours found so far."""
+KEPT = 3
+"""Vectors whose sketches are nearest, for each neighbour wanted, that are compared as they are stored."""
 ALONE: Workers = {"threads": 1, "executor": None}
 
 
@@ -227,52 +229,41 @@ class SnapshotSource(FeedbackSource):
         self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
     ) -> NearTokens:
         from colbert_prf.kernels.interaction import centroid_scores
-        from colbert_prf.kernels.neighbours import best_probes
+        from colbert_prf.kernels.neighbours import best_probes, nearest_sketches
+        from colbert_prf.kernels.sketches import sketch_codec
 
         codec = self.snapshot.codec
         padded = codec.pad(vectors)
         scores = centroid_scores(codec.centroids, padded, **workers)
-        probed, products = best_probes(scores, codec.radii, padded, PROBES, REACH)
-        similarities = [vectors @ feedback.vectors.T]
-        token_ids = [np.broadcast_to(feedback.token_ids, similarities[0].shape)]
+        known = _best_tokens(vectors @ feedback.vectors.T, feedback.token_ids, count)
+        probes = best_probes(scores, codec.radii, padded, PROBES, REACH, known.similarities[:, -1], **workers)
+        parts = [known]
         for segment, start in zip(self.snapshot.segments, self.snapshot.starts, strict=False):
             here = feedback.positions - start
             here = here[(here >= 0) & (here < len(segment))]
-            known = np.stack([segment.offsets[here], segment.offsets[here + 1]], axis=1)
-            rows, near = self._nearest(segment, padded, probed, products, known, count, workers)
-            similarities.append(near)
-            tokens = np.full(rows.shape, -1, dtype=np.int32)
-            tokens[rows >= 0] = segment.tokens(rows[rows >= 0])
-            token_ids.append(tokens)
-        return _best_tokens(similarities, token_ids, count)
-
-    def _nearest(
-        self,
-        segment: Segment,
-        vectors: Vectors,
-        probed: npt.NDArray[np.int64],
-        products: Vectors,
-        known: npt.NDArray[np.int64],
-        count: int,
-        workers: Workers,
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-        """The rows of a segment nearest to each vector, and how near; those between ``known`` rows are passed over."""
-        from colbert_prf.kernels.neighbours import Lists, nearest_packed, nearest_stored
-
-        codec, columns = self.snapshot.codec, segment.columns
-        lists = Lists(*segment.rows_by_code, known)
-        if codec.bits == 16:
-            short, stored = vectors[:, : codec.dim], columns["vectors"]
-            return nearest_stored(short, probed, stored, lists, count, **workers)
-        store = packed_vectors(segment)
-        return nearest_packed(vectors, probed, products, codec.residuals, store, lists, count, **workers)
+            seen = np.stack([segment.offsets[here], segment.offsets[here + 1]], axis=1)
+            found = nearest_sketches(
+                padded, probes, sketch_codec(codec.residuals), segment.sketches, seen, count, KEPT * count, **workers
+            )
+            parts.append(_compared(segment, vectors, found.rows))
+        near, tokens = (np.concatenate([part[field] for part in parts], axis=1) for field in (1, 0))
+        return _best_tokens(near, tokens, count)
 
 
-def _best_tokens(
-    similarities: Sequence[npt.NDArray[np.float32]], token_ids: Sequence[TokenIds], count: int
-) -> NearTokens:
-    """Of several lists of neighbours the nearest ``count``, padded with -1."""
-    near, tokens = np.concatenate(similarities, axis=1), np.concatenate(token_ids, axis=1)
+def _compared(segment: Segment, vectors: Vectors, rows: npt.NDArray[np.int64]) -> NearTokens:
+    """The tokens of some rows for each vector, -1 where there is no row, and the similarities of what is stored."""
+    tokens = np.full(rows.shape, -1, dtype=np.int32)
+    near = np.full(rows.shape, -np.inf, dtype=np.float32)
+    there = rows >= 0
+    owners = np.nonzero(there)[0]
+    tokens[there] = segment.tokens(rows[there])
+    near[there] = np.einsum("ij,ij->i", vectors[owners], segment.decode_rows(rows[there]))
+    return NearTokens(tokens, near)
+
+
+def _best_tokens(near: npt.NDArray[np.float32], token_ids: TokenIds, count: int) -> NearTokens:
+    """The tokens of the nearest ``count`` of some neighbours, of which equal ones keep their order, padded with -1."""
+    tokens = np.broadcast_to(token_ids, near.shape)
     missing = max(0, count - near.shape[1])
     near = np.pad(near, ((0, 0), (0, missing)), constant_values=-np.inf)
     tokens = np.pad(tokens, ((0, 0), (0, missing)), constant_values=-1)

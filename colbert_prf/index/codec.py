@@ -21,7 +21,7 @@ from colbert_prf.index.arrays import Array
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.types import Vectors
 
-__all__ = ["ARRAYS", "BITS", "MAX_CENTROIDS", "Codec", "num_centroids_for", "sample_size_for"]
+__all__ = ["ARRAYS", "BITS", "MAX_CENTROIDS", "Codec", "all_cores", "num_centroids_for", "sample_size_for"]
 
 ARRAYS = ("centroids", "centroid_steps", "radii", "cell_centers", "cell_lists", "spread", "scale_unit")
 BITS = (1, 2, 4, 8, 16)
@@ -124,7 +124,7 @@ class Codec:
         padded = _padded(sample[shuffled] if len(sample) else np.eye(1, dim, dtype=np.float32))
         # A centroid needs a few vectors of the sample, except where these are all there are.
         count = min(num_centroids_for(num_vectors_expected), max(num_centroids_for(len(padded)), len(padded) // 8))
-        with _workers() as workers:
+        with all_cores() as workers:
             centroids, cells = cluster(padded, count, seed=seed, **workers)
             # A byte is enough: the residuals are taken from the rounded centroids.
             steps = np.maximum(np.abs(centroids).max(axis=0), SMALLEST_RANGE).astype(np.float32) / 127
@@ -171,7 +171,7 @@ class Codec:
 
         padded = _padded(vectors)
         if self.bits == 16:
-            with _workers() as workers:
+            with all_cores() as workers:
                 codes = assign_in_cells(padded, self.centroids, self.cells, **workers)
             return {"codes": codes.astype(np.uint16), "vectors": vectors.astype(np.float16)}
         packed = np.empty((len(padded), padded.shape[1] * self.bits // 8), dtype=np.uint8)
@@ -180,7 +180,7 @@ class Codec:
         def encode_range(start: int, stop: int) -> None:
             residuals.encode(padded, self.centroids, codes, self.residuals, packed, scales, start, stop)
 
-        with _workers() as workers:
+        with all_cores() as workers:
             codes = assign_in_cells(padded, self.centroids, self.cells, **workers)
             run(encode_range, len(padded), **workers)
         return {"codes": codes.astype(np.uint16), "residuals": packed, "scales": scales}
@@ -196,7 +196,7 @@ class Codec:
 
 
 @contextmanager
-def _workers() -> Iterator[Workers]:
+def all_cores() -> Iterator[Workers]:
     """All cores, for as long as the block runs; they do not change a result."""
     with ThreadPoolExecutor(available_cores()) as executor:
         yield {"threads": available_cores(), "executor": executor}

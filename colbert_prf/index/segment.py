@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,15 @@ from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.arrays import Array, ArrayInfo, open_array
 from colbert_prf.index.batch import BATCH_VECTORS, Batch
 from colbert_prf.index.blobs import Blobs
-from colbert_prf.index.codec import Codec
+from colbert_prf.index.codec import Codec, all_cores
 from colbert_prf.index.identifiers import Identifiers
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import SegmentInfo
 from colbert_prf.kernels.postings import decode_postings
 from colbert_prf.types import TokenIds, Vectors
+
+if TYPE_CHECKING:
+    from colbert_prf.kernels.sketches import Sketches
 
 __all__ = ["Segment", "rows_of"]
 
@@ -144,17 +147,23 @@ class Segment:
             raise self._damaged("lists", str(error)) from error
 
     @cached_property
-    def rows_by_code(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """The vectors of live documents by centroid, and where each centroid begins: four bytes a vector, made once."""
-        from colbert_prf.kernels.neighbours import rows_by_code
+    def sketches(self) -> Sketches:
+        """The vectors of live documents by centroid, at two bits: 38 bytes each at dim 128, made once, in memory."""
+        from colbert_prf.kernels.sketches import Sketches, rows_by_code, sketch_packed, sketch_vectors
 
         assert self.codec is not None
-        codes = self.columns["codes"]
-        if not self.deleted.any():
-            return rows_by_code(codes, self.codec.num_centroids)
-        live = np.flatnonzero(np.repeat(~self.deleted, np.diff(self.offsets)))
-        rows, starts = rows_by_code(codes[live], self.codec.num_centroids)
-        return live[rows].astype(np.int32), starts
+        codec, codes = self.codec, self.columns["codes"]
+        live = np.flatnonzero(np.repeat(~self.deleted, np.diff(self.offsets))) if self.deleted.any() else None
+        rows, starts = rows_by_code(codes if live is None else codes[live], codec.num_centroids)
+        rows = rows if live is None else live[rows].astype(np.int32)
+        with all_cores() as workers:
+            if codec.bits == 16:
+                vectors = self.columns["vectors"]
+                packed, scales = sketch_vectors(vectors, codec.centroids, codes, codec.residuals, rows, **workers)
+            else:
+                packed = sketch_packed(self.columns["residuals"], codec.residuals, rows, **workers)
+                scales = self.columns["scales"][rows]
+        return Sketches(rows, starts, packed, scales)
 
     def add_frequencies(self, total: npt.NDArray[np.int64]) -> None:
         """Add the document frequencies of the live documents."""

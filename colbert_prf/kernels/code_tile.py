@@ -16,7 +16,20 @@ from numba.core import cgutils
 
 from colbert_prf.kernels.compiled import intrinsic
 from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP
-from colbert_prf.kernels.simd import BLOCK, FLOAT, INT8, INT16, INT32, INT64, ROWS, Arrays, int64, vector
+from colbert_prf.kernels.simd import (
+    BLOCK,
+    FLOAT,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    ROWS,
+    Arrays,
+    int64,
+    sum_of_byte_products,
+    sum_of_neighbours,
+    vector,
+)
 
 _BYTES, _SHORTS, _WIDE, _SUMS, _FLOATS = (
     vector(INT8, 32),
@@ -25,28 +38,6 @@ _BYTES, _SHORTS, _WIDE, _SUMS, _FLOATS = (
     vector(INT32, 8),
     vector(FLOAT, 8),
 )
-
-
-def _sum_of_byte_products(arrays: Arrays, codes: Any, query: Any) -> Any:
-    """int16 lanes ``codes[2i] * query[2i] + codes[2i + 1] * query[2i + 1]``; the clamp only names the instruction."""
-    builder = arrays.builder
-    products = [
-        builder.mul(
-            builder.zext(arrays.every_second(codes, k), _WIDE), builder.sext(arrays.every_second(query, k), _WIDE)
-        )
-        for k in range(2)
-    ]
-    total = builder.add(*products)
-    high, low = ir.Constant(_WIDE, [32767] * 16), ir.Constant(_WIDE, [-32768] * 16)
-    total = builder.select(builder.icmp_signed("<", total, high), total, high)
-    total = builder.select(builder.icmp_signed(">", total, low), total, low)
-    return builder.trunc(total, _SHORTS)
-
-
-def _sum_of_neighbours(arrays: Arrays, shorts: Any, ones: Any) -> Any:
-    """int32 lanes ``shorts[2i] + shorts[2i + 1]``; were ``ones`` not from memory, LLVM would lose ``vpmaddwd``."""
-    product = arrays.builder.mul(arrays.builder.sext(shorts, _WIDE), ones)
-    return arrays.builder.add(arrays.every_second(product, 0), arrays.every_second(product, 1))
 
 
 def _dot_products(
@@ -73,11 +64,11 @@ def _dot_products(
                     four_codes = arrays.load(buffer, builder.add(starts[r], d), INT32)
                     value = builder.bitcast(arrays.splat(four_codes, _SUMS), _BYTES)
                     for half in range(2):
-                        term = _sum_of_byte_products(arrays, value, query[half])
+                        term = sum_of_byte_products(arrays, value, query[half])
                         shorts[r][half] = term if step == 0 else builder.add(shorts[r][half], term)
             for r in range(ROWS):
                 for half in range(2):
-                    total = builder.add(builder.load(sums[r][half]), _sum_of_neighbours(arrays, shorts[r][half], one))
+                    total = builder.add(builder.load(sums[r][half]), sum_of_neighbours(arrays, shorts[r][half], one))
                     builder.store(total, sums[r][half])
     return sums
 

@@ -92,6 +92,30 @@ class Arrays:
         return variables
 
 
+def sum_of_byte_products(arrays: Arrays, codes: Any, values: Any) -> Any:
+    """int16 lanes ``codes[2i] * values[2i] + codes[2i + 1] * values[2i + 1]``; the clamp only names the instruction."""
+    builder = arrays.builder
+    lanes = codes.type.count // 2
+    wide = vector(INT32, lanes)
+    products = [
+        builder.mul(
+            builder.zext(arrays.every_second(codes, k), wide), builder.sext(arrays.every_second(values, k), wide)
+        )
+        for k in range(2)
+    ]
+    total = builder.add(*products)
+    high, low = ir.Constant(wide, [32767] * lanes), ir.Constant(wide, [-32768] * lanes)
+    total = builder.select(builder.icmp_signed("<", total, high), total, high)
+    total = builder.select(builder.icmp_signed(">", total, low), total, low)
+    return builder.trunc(total, vector(INT16, lanes))
+
+
+def sum_of_neighbours(arrays: Arrays, shorts: Any, ones: Any) -> Any:
+    """int32 lanes ``shorts[2i] + shorts[2i + 1]``; were ``ones`` not from memory, LLVM would lose ``vpmaddwd``."""
+    product = arrays.builder.mul(arrays.builder.sext(shorts, ones.type), ones)
+    return arrays.builder.add(arrays.every_second(product, 0), arrays.every_second(product, 1))
+
+
 def _maximum_of_rows(width: int) -> Any:
     @intrinsic
     def maximum_of_rows(
@@ -196,18 +220,51 @@ def float_tile(
     return signature, generate
 
 
-@intrinsic
-def prefetch(_context: Any, array: Any, index: Any) -> Any:
-    """Ask memory for the element at a flat index, without waiting for it."""
-    signature = types.void(array, types.int64)
+def _product_of_codes(bits: int, lanes: int) -> Any:
+    @intrinsic
+    def product_of_codes(
+        _context: Any, packed: Any, start: Any, width: Any, mask: Any, values: Any, first: Any, ones: Any
+    ) -> Any:
+        number = types.int64
+        signature = types.int32(packed, number, number, number, values, number, ones)
 
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        pointer, index = Arrays(context, builder, signature, values)
-        place = builder.bitcast(builder.gep(pointer, [index]), INT8.as_pointer())
-        kind = ir.FunctionType(ir.VoidType(), [place.type, INT32, INT32, INT32])
-        function: Any = cgutils.get_or_insert_function
-        read, keep, data = (ir.Constant(INT32, value) for value in (0, 3, 1))
-        builder.call(function(builder.module, kind, "llvm.prefetch.p0i8"), [place, read, keep, data])
-        return context.get_dummy_value()
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            arrays = Arrays(context, builder, signature, values)
+            packed, start, width, mask, values, first, ones = arrays
+            bytes_, shorts, sums = vector(INT8, lanes), vector(INT16, lanes // 2), vector(INT32, lanes // 4)
+            total = arrays.accumulators(1, 1, sums, 0)[0][0]
+            one = builder.sext(arrays.load(ones, int64(0), shorts), vector(INT32, lanes // 2))
+            masks = arrays.splat(builder.trunc(mask, INT8), bytes_)
+            with cgutils.for_range_slice(builder, int64(0), width, int64(lanes), INT64, inc=True) as (i, _):
+                # Shifted as 32-bit numbers: of shifted bytes LLVM would know that they are small.
+                row, part = arrays.load(packed, builder.add(start, i), sums), None
+                place = builder.add(first, i)
+                for plane in range(8 // bits):
+                    shifted = builder.lshr(row, ir.Constant(sums, [plane * bits] * sums.count))
+                    codes = builder.and_(builder.bitcast(shifted, bytes_), masks)
+                    term = sum_of_byte_products(arrays, codes, arrays.load(values, place, bytes_))
+                    part = term if part is None else builder.add(part, term)
+                    place = builder.add(place, width)
+                widened = sum_of_neighbours(arrays, part, one)
+                builder.store(builder.add(builder.load(total), widened), total)
+            kind = ir.FunctionType(INT32, [sums])
+            function: Any = cgutils.get_or_insert_function
+            add = function(builder.module, kind, f"llvm.vector.reduce.add.v{sums.count}i32")
+            return builder.call(add, [builder.load(total)])
 
-    return signature, generate
+        return signature, generate
+
+    return product_of_codes
+
+
+product_of_bits = _product_of_codes(1, 16)
+"""The product of one packed vector of bits and a vector of bytes.
+
+``Σ values[first + plane * width + i] * ((packed[start + i] >> plane) & mask)`` over all eight planes and i < width,
+which is a multiple of 16. ``mask`` is 1, and ``ones`` is (16,) int16: were they constants, LLVM would know the products
+to be small, and lose ``vpmaddubsw`` and ``vpmaddwd``.
+"""
+product_of_pairs_16 = _product_of_codes(2, 16)
+"""The same for codes of two bits: ``(packed[start + i] >> (2 * plane)) & mask``, four planes, and the mask is 3."""
+product_of_pairs_32 = _product_of_codes(2, 32)
+"""The same where the width is a multiple of 32."""

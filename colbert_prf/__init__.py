@@ -17,8 +17,10 @@ from colbert_prf.errors import (
 )
 from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback, Selective, TokenFrequencies, rerank_texts
 from colbert_prf.index import Index, IndexInfo, MemoryIndex, Verification
+from colbert_prf.lexical import BM25, KL, RM3, Analyzer, Bo1, LexicalIndex, TermFeedback
 from colbert_prf.retriever import EndToEnd, Retriever
 from colbert_prf.search import Searcher
+from colbert_prf.terms import TermExpansion, TermExplanation, TermMatch
 from colbert_prf.types import (
     EncodedDocument,
     EncodedQuery,
@@ -31,7 +33,11 @@ from colbert_prf.types import (
 )
 from colbert_prf.version import __version__
 
-__all__ = [
+# The plain order of strings, which a test checks.
+__all__ = [  # noqa: RUF022
+    "Analyzer",
+    "BM25",
+    "Bo1",
     "CentroidPRF",
     "ColbertPRF",
     "ColbertPrfError",
@@ -52,17 +58,24 @@ __all__ = [
     "IndexLockedError",
     "IndexMismatchError",
     "InputError",
+    "KL",
+    "LexicalIndex",
     "Match",
     "MemoryIndex",
     "MissingExtraError",
     "ModelError",
     "ModelSettings",
     "OutgrownCodecWarning",
+    "RM3",
     "Ranking",
     "Retriever",
     "Searcher",
     "Selective",
     "StorageError",
+    "TermExpansion",
+    "TermExplanation",
+    "TermFeedback",
+    "TermMatch",
     "TextError",
     "TokenFrequencies",
     "Verification",

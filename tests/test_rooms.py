@@ -13,6 +13,7 @@ PACKAGE = Path(colbert_prf.__file__).parent
 ROOMS = [
     "version",
     "errors",
+    "terms",
     "types",
     "progress",
     "kernels",
@@ -28,6 +29,7 @@ ROOMS = [
     "retriever",
     "plots",
     "datasets",
+    "lexical",
     "evaluation",
     "demo",
     "cli",

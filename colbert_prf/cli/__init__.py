@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import click
 
+from colbert_prf.cli.bm25 import bm25
 from colbert_prf.cli.demo import demo
 from colbert_prf.cli.evaluate import evaluate
 from colbert_prf.cli.export import export
@@ -38,7 +39,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, index, search, plot, add, delete, merge, verify, info, evaluate, export):
+for command in (demo, index, search, bm25, plot, add, delete, merge, verify, info, evaluate, export):
     cli.add_command(command)
 
 

@@ -16,8 +16,10 @@ from colbert_prf.errors import (
     TextError,
 )
 from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback, Selective, TokenFrequencies, rerank_texts
+from colbert_prf.fusion import Fusion
 from colbert_prf.index import Index, IndexInfo, MemoryIndex, Verification
 from colbert_prf.lexical import BM25, KL, RM3, Analyzer, Bo1, LexicalIndex, TermFeedback
+from colbert_prf.rerank import BertQE, ColbertReranker, ColbertTextReranker, Reranker
 from colbert_prf.retriever import EndToEnd, Retriever
 from colbert_prf.search import Searcher
 from colbert_prf.terms import TermExpansion, TermExplanation, TermMatch
@@ -37,10 +39,13 @@ from colbert_prf.version import __version__
 __all__ = [  # noqa: RUF022
     "Analyzer",
     "BM25",
+    "BertQE",
     "Bo1",
     "CentroidPRF",
     "ColbertPRF",
     "ColbertPrfError",
+    "ColbertReranker",
+    "ColbertTextReranker",
     "DatasetError",
     "DatasetWarning",
     "EncodedDocument",
@@ -51,6 +56,7 @@ __all__ = [  # noqa: RUF022
     "ExpansionVector",
     "Explanation",
     "Feedback",
+    "Fusion",
     "Hit",
     "Index",
     "IndexFormatError",
@@ -68,6 +74,7 @@ __all__ = [  # noqa: RUF022
     "OutgrownCodecWarning",
     "RM3",
     "Ranking",
+    "Reranker",
     "Retriever",
     "Searcher",
     "Selective",

@@ -30,6 +30,8 @@ ROOMS = [
     "plots",
     "datasets",
     "lexical",
+    "rerank",
+    "fusion",
     "evaluation",
     "demo",
     "cli",

@@ -1,0 +1,7 @@
+"""Candidates of one system in the order of another."""
+
+from colbert_prf.rerank.base import Reranker
+from colbert_prf.rerank.bert_qe import BertQE
+from colbert_prf.rerank.colbert import ColbertReranker, ColbertTextReranker
+
+__all__ = ["BertQE", "ColbertReranker", "ColbertTextReranker", "Reranker"]

@@ -22,6 +22,16 @@ from colbert_prf.lexical import BM25, KL, RM3, Analyzer, Bo1, LexicalIndex, Term
 from colbert_prf.rerank import BertQE, ColbertReranker, ColbertTextReranker, Reranker
 from colbert_prf.retriever import EndToEnd, Retriever
 from colbert_prf.search import Searcher
+from colbert_prf.single_vector import (
+    AverageFeedback,
+    BiEncoder,
+    MeanEncoder,
+    RocchioFeedback,
+    SingleVector,
+    VectorEncoder,
+    VectorFeedback,
+    VectorIndex,
+)
 from colbert_prf.terms import TermExpansion, TermExplanation, TermMatch
 from colbert_prf.types import (
     EncodedDocument,
@@ -38,8 +48,10 @@ from colbert_prf.version import __version__
 # The plain order of strings, which a test checks.
 __all__ = [  # noqa: RUF022
     "Analyzer",
+    "AverageFeedback",
     "BM25",
     "BertQE",
+    "BiEncoder",
     "Bo1",
     "CentroidPRF",
     "ColbertPRF",
@@ -67,6 +79,7 @@ __all__ = [  # noqa: RUF022
     "KL",
     "LexicalIndex",
     "Match",
+    "MeanEncoder",
     "MemoryIndex",
     "MissingExtraError",
     "ModelError",
@@ -76,8 +89,10 @@ __all__ = [  # noqa: RUF022
     "Ranking",
     "Reranker",
     "Retriever",
+    "RocchioFeedback",
     "Searcher",
     "Selective",
+    "SingleVector",
     "StorageError",
     "TermExpansion",
     "TermExplanation",
@@ -85,6 +100,9 @@ __all__ = [  # noqa: RUF022
     "TermMatch",
     "TextError",
     "TokenFrequencies",
+    "VectorEncoder",
+    "VectorFeedback",
+    "VectorIndex",
     "Verification",
     "__version__",
     "rerank_texts",

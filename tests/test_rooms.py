@@ -31,6 +31,7 @@ ROOMS = [
     "datasets",
     "lexical",
     "rerank",
+    "single_vector",
     "fusion",
     "evaluation",
     "demo",

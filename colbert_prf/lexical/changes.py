@@ -41,10 +41,11 @@ def text_checksum(text: str) -> int:
 def create_lexical(path: Path, entries: Iterable[Entry], analyzer: AnalyzerInfo, *, texts: bool) -> None:
     """Write a lexical index; its manifest appears when everything else is on the disk."""
     layout = IndexLayout(path)
-    if layout.path.is_dir() and any(layout.path.iterdir()):
+    if layout.manifest.exists() or layout.foreign():
         raise StorageError("the folder is not empty; open the lexical index in it, or give a new folder", path=path)
     layout.path.mkdir(parents=True, exist_ok=True)
     with writing(layout, "create"):
+        layout.remove_unused([])  # what a writer that failed left
         written = write_lexical_segments(layout, _fresh(entries, None), generation=1, texts=texts)
         if not written:
             raise InputError("a lexical index needs at least one document, found none")

@@ -102,6 +102,9 @@ def test_a_folder_with_something_in_it_is_refused(index, tmp_path):
         LexicalIndex.open(tmp_path / "nowhere")
     with pytest.raises(InputError, match="at least one document"):
         LexicalIndex.create(tmp_path / "none", [], progress=False)
+    with pytest.raises(InputError, match="given twice"):
+        LexicalIndex.create(tmp_path / "none", MORE + MORE, progress=False)
+    assert LexicalIndex.create(tmp_path / "none", MORE, progress=False).num_documents == 2
 
 
 def test_terms_given_with_frequencies(tmp_path):

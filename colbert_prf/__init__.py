@@ -19,7 +19,14 @@ from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback, Selective, T
 from colbert_prf.fusion import Fusion
 from colbert_prf.index import Index, IndexInfo, MemoryIndex, Verification
 from colbert_prf.lexical import BM25, KL, RM3, Analyzer, Bo1, LexicalIndex, TermFeedback
-from colbert_prf.rerank import BertQE, ColbertReranker, ColbertTextReranker, Reranker
+from colbert_prf.rerank import (
+    BertQE,
+    ColbertReranker,
+    ColbertTextReranker,
+    CrossEncoderReranker,
+    PairScorer,
+    Reranker,
+)
 from colbert_prf.retriever import EndToEnd, Retriever
 from colbert_prf.search import Searcher
 from colbert_prf.single_vector import (
@@ -58,6 +65,7 @@ __all__ = [  # noqa: RUF022
     "ColbertPrfError",
     "ColbertReranker",
     "ColbertTextReranker",
+    "CrossEncoderReranker",
     "DatasetError",
     "DatasetWarning",
     "EncodedDocument",
@@ -85,6 +93,7 @@ __all__ = [  # noqa: RUF022
     "ModelError",
     "ModelSettings",
     "OutgrownCodecWarning",
+    "PairScorer",
     "RM3",
     "Ranking",
     "Reranker",

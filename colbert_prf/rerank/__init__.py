@@ -3,5 +3,7 @@
 from colbert_prf.rerank.base import Reranker
 from colbert_prf.rerank.bert_qe import BertQE
 from colbert_prf.rerank.colbert import ColbertReranker, ColbertTextReranker
+from colbert_prf.rerank.cross_encoder import CrossEncoderReranker
+from colbert_prf.rerank.pair_scorer import PairScorer
 
-__all__ = ["BertQE", "ColbertReranker", "ColbertTextReranker", "Reranker"]
+__all__ = ["BertQE", "ColbertReranker", "ColbertTextReranker", "CrossEncoderReranker", "PairScorer", "Reranker"]

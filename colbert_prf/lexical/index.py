@@ -102,9 +102,10 @@ class LexicalIndex:
     def create_from_terms(
         cls,
         path: str | os.PathLike[str],
-        documents: Iterable[tuple[str, Mapping[str, int]]],
+        documents: Iterable[tuple[str, Mapping[str, int]] | tuple[str, Mapping[str, int], str]],
         *,
         analyzer: Analyzer | None = None,
+        texts: bool = False,
         progress: bool = True,
     ) -> LexicalIndex:
         """Index documents given as terms and their frequencies, such as those of a learned weighting.
@@ -114,14 +115,16 @@ class LexicalIndex:
         path
             A new folder.
         documents
-            Pairs of id and positive frequencies by term. Read once.
+            Ids and positive frequencies by term, and a text if texts are kept. Read once.
         analyzer
             How a query is split into terms; it must be what the terms were made with.
+        texts
+            Whether to keep the texts, compressed.
         progress
             Whether a bar may be shown.
         """
-        entries = (_term_entry(doc_id, frequencies) for doc_id, frequencies in documents)
-        create_lexical(Path(path), _counted(entries, documents, progress), _info(analyzer or Analyzer()), texts=False)
+        entries = (_term_entry(*document) for document in documents)
+        create_lexical(Path(path), _counted(entries, documents, progress), _info(analyzer or Analyzer()), texts=texts)
         return cls(path)
 
     @classmethod
@@ -239,11 +242,11 @@ def _entries(documents: Iterable[tuple[str, str]], analyzer: Analyzer) -> Iterat
         yield Entry(doc_id, Counter(analyzer.terms(text)), text_checksum(text), text)
 
 
-def _term_entry(doc_id: str, frequencies: Mapping[str, int]) -> Entry:
+def _term_entry(doc_id: str, frequencies: Mapping[str, int], text: str | None = None) -> Entry:
     for term, frequency in frequencies.items():
         if frequency < 1:
             raise InputError(f"the frequency of {term!r} in document {doc_id!r} must be at least 1, found {frequency}")
-    return Entry(doc_id, frequencies, text_checksum(repr(sorted(frequencies.items()))), None)
+    return Entry(doc_id, frequencies, text_checksum(repr(sorted(frequencies.items()))), text)
 
 
 def _counted(entries: Iterable[Entry], given: Iterable[object], progress: bool) -> Iterator[Entry]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from functools import partial
 from time import perf_counter
 from typing import Literal, NamedTuple, get_args
 
@@ -18,7 +17,7 @@ from colbert_prf.lexical.segment import Postings
 from colbert_prf.lexical.snapshot import LexicalSnapshot
 from colbert_prf.retriever import Retriever
 from colbert_prf.terms import TermExplanation, TermMatch
-from colbert_prf.types import Hit, Ranking
+from colbert_prf.types import Hits, Ranking
 
 __all__ = ["BM25", "Idf"]
 
@@ -176,9 +175,6 @@ class BM25(Retriever):
             saturated * idf * postings.frequencies / (postings.frequencies + self.k1 * (1 - self.b + self.b * lengths))
         )
 
-    def _hits(self, snapshot: LexicalSnapshot, found: _Found) -> tuple[Hit, ...]:
+    def _hits(self, snapshot: LexicalSnapshot, found: _Found) -> Hits:
         doc_ids = snapshot.doc_ids_of(found.positions)
-        return tuple(
-            Hit(doc_id, score, partial(self.index.text, doc_id))
-            for doc_id, score in zip(doc_ids, found.scores.tolist(), strict=True)
-        )
+        return Hits(doc_ids, found.scores.tolist(), lambda number: self.index.text(doc_ids[number]))

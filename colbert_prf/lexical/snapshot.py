@@ -118,9 +118,12 @@ class LexicalSnapshot:
     def doc_ids_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
         """The ids of some documents."""
         numbers = np.searchsorted(self.starts, positions, side="right") - 1
-        places = positions - self.starts[numbers]
-        names = [segment.doc_ids for segment in self.segments]
-        return [names[number][place] for number, place in zip(numbers.tolist(), places.tolist(), strict=True)]
+        names = np.empty(len(positions), dtype=object)
+        for number in np.unique(numbers):
+            here = numbers == number
+            names[here] = self.segments[number].doc_ids.many(positions[here] - self.starts[number])
+        doc_ids: list[str] = names.tolist()
+        return doc_ids
 
     def text(self, position: int) -> str | None:
         """The text of a document, where texts are kept."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from colbert_prf.errors import IndexFormatError, InputError, StorageError
 from colbert_prf.index import Index
@@ -167,7 +168,9 @@ class VectorIndex:
         for name, info in self._manifest.files.items():
             check_array(self._file(name), info)
 
-    def nearest(self, query: Vectors, k: int, *, exact: bool = True, ef: int = 256) -> tuple[Any, Any]:
+    def nearest(
+        self, query: Vectors, k: int, *, exact: bool = True, ef: int = 256
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """The documents with the largest inner product.
 
         Parameters

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
 
 from colbert_prf.errors import IndexMismatchError, InputError
 from colbert_prf.retriever import Retriever
 from colbert_prf.single_vector.encoders import VectorEncoder
 from colbert_prf.single_vector.feedback import VectorFeedback
 from colbert_prf.single_vector.index import VectorIndex
-from colbert_prf.types import Hit, Ranking, Vectors
+from colbert_prf.types import Hits, Ranking, Vectors
 
 __all__ = ["SingleVector"]
 
@@ -66,26 +67,20 @@ class SingleVector(Retriever):
         vector = self.encoder.encode_query(query)
         timings["encode"] = perf_counter() - started
         started = perf_counter()
-        first = self._hits(vector, max(k, self.feedback.feedback_docs if self.feedback else 0))
+        positions, similarities = self._nearest(vector, max(k, self.feedback.feedback_docs if self.feedback else 0))
         timings["score"] = perf_counter() - started
+        first = self._hits(positions[:k], similarities[:k])
         if self.feedback is None:
             return Ranking(query, first, timings)
         started = perf_counter()
-        best = [position for hit in first[: self.feedback.feedback_docs] if (position := self._place(hit)) is not None]
-        again = self._hits(self.feedback.expand(vector, self.index.vectors[best]), k)
+        best = positions[: self.feedback.feedback_docs]
+        again = self._hits(*self._nearest(self.feedback.expand(vector, self.index.vectors[best]), k))
         timings["score again"] = perf_counter() - started
-        return Ranking(query, again, timings, read_before=_cut(query, first, k))
+        return Ranking(query, again, timings, read_before=lambda: Ranking(query, first))
 
-    def _hits(self, vector: Vectors, k: int) -> tuple[Hit, ...]:
-        positions, similarities = self.index.nearest(vector, k, exact=self.exact, ef=self.ef)
-        return tuple(
-            Hit(self.index.doc_ids[position], similarity, partial(self.index.text, position))
-            for position, similarity in zip(positions.tolist(), similarities.tolist(), strict=True)
-        )
+    def _hits(self, positions: npt.NDArray[np.int64], similarities: npt.NDArray[np.float32]) -> Hits:
+        names, places = self.index.doc_ids.many(positions), positions.tolist()
+        return Hits(names, similarities.tolist(), lambda number: self.index.text(places[number]))
 
-    def _place(self, hit: Hit) -> int | None:
-        return self.index.doc_ids.find(hit.doc_id)
-
-
-def _cut(query: str, hits: tuple[Hit, ...], k: int) -> Callable[[], Ranking]:
-    return lambda: Ranking(query, hits[:k])
+    def _nearest(self, vector: Vectors, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        return self.index.nearest(vector, k, exact=self.exact, ef=self.ef)

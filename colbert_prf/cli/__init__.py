@@ -17,6 +17,7 @@ from colbert_prf.cli.index import add, delete, index, merge, verify
 from colbert_prf.cli.info import info
 from colbert_prf.cli.plot import plot
 from colbert_prf.cli.search import search
+from colbert_prf.cli.term_weights import term_weights
 from colbert_prf.errors import ColbertPrfError
 from colbert_prf.version import __version__
 
@@ -39,7 +40,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, index, search, bm25, plot, add, delete, merge, verify, info, evaluate, export):
+for command in (demo, index, search, bm25, plot, add, delete, merge, verify, info, evaluate, export, term_weights):
     cli.add_command(command)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colbert_prf import ColbertPRF, EndToEnd, InputError, MemoryIndex, Searcher
@@ -42,6 +44,7 @@ def test_other_texts_may_be_scored(fixed, encoder):
     ]
 
 
+@settings(max_examples=25)
 @given(order=st.permutations(["fish", "pond", "bank", "tank", "rain"]), depth=st.integers(1, 6), k=st.integers(1, 6))
 def test_the_candidates_stay_the_same(searcher, fixed, order, depth, k):
     ranking = ColbertReranker(fixed(*order), searcher, depth=depth).search(QUESTION, k)
@@ -53,6 +56,8 @@ def test_the_candidates_stay_the_same(searcher, fixed, order, depth, k):
     if k >= depth:
         assert set(ranking.doc_ids) == set(wanted)
         assert ranking.doc_ids[depth:] == wanted[depth:]
+        behind = found[depth - 1 :]
+        assert all(one > next_one for one, next_one in pairwise(behind))
 
 
 @pytest.mark.parametrize("kind", ["index", "memory", "texts"])

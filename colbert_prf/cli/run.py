@@ -78,7 +78,7 @@ def run(
             "feedback": feedback_facts(feedback),
         },
         k=k,
-        overwrite=overwrite,
+        existing="replace" if overwrite else "refuse",
     )
     if as_json:
         stages = {stage: 1000 * seconds for stage, seconds in summary.stages.items()}

@@ -89,6 +89,11 @@ class Context:
         """The text of each document by its id, all in memory."""
         return dict(self.documents())
 
+    @cached_property
+    def doc_ids(self) -> frozenset[str]:
+        """The ids of all documents."""
+        return frozenset(doc_id for doc_id, _ in self.documents())
+
     def path(self, name: str) -> Path:
         """Where a system may keep something it has built from this corpus."""
         return self.folder / f"{slug(self.name)}.{name}"

@@ -56,7 +56,7 @@ def check_entries(entries: Mapping[str, Entry]) -> None:
 def configuration_of(entry: Entry, entries: Mapping[str, Entry]) -> dict[str, Any]:
     """All that decides what a system finds: its kind and parameters, and those of the systems it builds on.
 
-    Names do not count, so that a row can be renamed, and its run kept.
+    Names do not count: a system that another builds on may be renamed.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from colbert_prf.datasets import write_run
 from colbert_prf.errors import InputError, StorageError
@@ -17,7 +17,9 @@ from colbert_prf.index.durable import write_whole
 from colbert_prf.progress import progress_bar
 from colbert_prf.retriever import Retriever
 
-__all__ = ["RunSummary", "digest_of_topics", "finished_run", "run_topics"]
+__all__ = ["Existing", "RunSummary", "digest_of_topics", "finished_run", "run_topics"]
+
+Existing: TypeAlias = Literal["refuse", "update", "replace"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def run_topics(
     tag: str,
     configuration: Mapping[str, Any],
     k: int = 1000,
-    overwrite: bool = False,
+    existing: Existing = "refuse",
     progress: bool = True,
 ) -> RunSummary:
     """Answer topics one after another and write a run file.
@@ -81,8 +83,10 @@ def run_topics(
         All that decides the answers, apart from ``k`` and ``topics``; whatever JSON can hold.
     k
         Documents per topic.
-    overwrite
-        Replace what another configuration left there, instead of refusing.
+    existing
+        What to do with a run that is there: ``"refuse"`` one of another configuration; ``"update"``: replace one of
+        another configuration; ``"replace"`` any. A finished run of the same configuration is otherwise kept, an
+        interrupted one always continued.
     progress
         Whether a bar may be shown.
 
@@ -103,11 +107,16 @@ def run_topics(
     journal = Journal(path.with_name(f".{path.name}.journal"), whole)
     if journal.exists:
         found = journal.found_configuration()
-        if overwrite and found != whole:
+        if existing == "refuse":
+            _refuse_other(whole, found, path, "an interrupted run")
+        elif found != whole:
             journal.path.unlink()
-        _refuse_other(whole, None if overwrite else found, path, "an interrupted run")
-    elif path.exists() and not overwrite:
-        return finished_run(path, whole)
+    elif path.exists() and existing != "replace":
+        try:
+            return finished_run(path, whole)
+        except StorageError:
+            if existing == "refuse":
+                raise
     answered = {answer.query_id for answer in journal.answers()}
     waiting = {query_id: text for query_id, text in topics.items() if query_id not in answered}
     _answer(retriever, waiting, k, journal, progress=progress, label=tag, before=len(answered))

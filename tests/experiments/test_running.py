@@ -99,7 +99,7 @@ def test_another_configuration_is_refused_unless_overwritten(tmp_path, options, 
             run(Counting(stop_after=2), path)
     with pytest.raises(StorageError, match=f"of another configuration is there .*{message}"):
         run(Counting(), path, **options)
-    summary = run(Counting(), path, overwrite=True, **options)
+    summary = run(Counting(), path, existing="replace", **options)
     assert (summary.num_topics, summary.num_resumed) == (3, 0)
     assert len(path.read_text().splitlines()) == 3 * options.get("k", 2)
 
@@ -109,9 +109,18 @@ def test_overwriting_continues_where_it_was_interrupted(tmp_path):
     run(Counting(), path)
     before = path.read_text()
     with pytest.raises(KeyboardInterrupt):
-        run(Counting(stop_after=3), path, k=1, overwrite=True)
+        run(Counting(stop_after=3), path, k=1, existing="replace")
     assert path.read_text() == before
-    assert run(Counting(), path, k=1, overwrite=True).num_resumed == 2
+    assert run(Counting(), path, k=1, existing="replace").num_resumed == 2
+
+
+def test_updating_keeps_what_is_the_same_and_replaces_the_rest(tmp_path):
+    path = tmp_path / "run.txt"
+    first = run(Counting(), path, existing="update")
+    assert run(Counting(stop_after=0), path, existing="update") == first
+    assert len(path.read_text().splitlines()) == 6
+    run(Counting(), path, k=1, existing="update")
+    assert len(path.read_text().splitlines()) == 3
 
 
 def test_other_topics_are_another_configuration(tmp_path):

@@ -18,6 +18,7 @@ from colbert_prf.cli.info import info
 from colbert_prf.cli.plot import plot
 from colbert_prf.cli.run import run
 from colbert_prf.cli.search import search
+from colbert_prf.cli.sweep import sweep
 from colbert_prf.errors import ColbertPrfError
 from colbert_prf.version import __version__
 
@@ -40,7 +41,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, index, search, plot, add, delete, merge, verify, info, run, evaluate, experiment, export):
+for command in (demo, index, search, plot, add, delete, merge, verify, info, run, evaluate, experiment, sweep, export):
     cli.add_command(command)
 
 

@@ -142,7 +142,7 @@ def plot_differences(title: str, baseline: str, measure: str, values: Mapping[st
 
 
 def plot_lines(title: str, measure: str, panels: Sequence[LinePanel]) -> Figure:
-    """Draw panels of lines side by side, two in a row, over one scale.
+    """Draw panels of lines side by side, two in a row; those of a row have one scale.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def plot_lines(title: str, measure: str, panels: Sequence[LinePanel]) -> Figure:
     height = 3.9 * rows + 0.5
     grid = {"left": 0.72 / (5.6 * columns), "right": 0.985, "top": 1 - 0.9 / height, "bottom": 0.6 / height}
     axes = figure.subplots(
-        rows, columns, squeeze=False, sharey=True, gridspec_kw={**grid, "hspace": 0.38, "wspace": 0.06}
+        rows, columns, squeeze=False, sharey="row", gridspec_kw={**grid, "hspace": 0.38, "wspace": 0.06}
     )
     for axis, panel in zip(axes.flat, panels, strict=False):
         _draw_lines(axis, panel)
@@ -240,11 +240,13 @@ def plot_heat_map(
 def _draw_lines(axis: Axes, panel: LinePanel) -> None:
     places = {value: place for place, value in enumerate(panel.positions or ())}
     for number, (name, points) in enumerate(panel.lines.items()):
-        colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
+        style: dict[str, Any] = {"color": COLOURS[number % len(COLOURS)], "marker": MARKS[number % len(MARKS)]}
+        if len(panel.lines) == 2:  # two that coincide can both be seen
+            style |= {"linestyle": "--", "markersize": 4} if number else {"linewidth": 2.4, "markersize": 7}
         x = [places.get(value, value) for value, _ in points]
-        axis.plot(x, [y for _, y in points], color=colour, marker=mark, markersize=5, linewidth=1.6, label=name)
+        axis.plot(x, [y for _, y in points], **{"linewidth": 1.6, "markersize": 5, **style}, label=name)
     if panel.baseline is not None:
-        axis.axhline(panel.baseline, color=QUIET, linestyle="--", linewidth=1.2, label=panel.baseline_name)
+        axis.axhline(panel.baseline, color=QUIET, linestyle=":", linewidth=1.4, label=panel.baseline_name)
     if panel.positions is not None:
         axis.set_xticks(list(places.values()), [f"{value:g}" for value in places])
     axis.set_title(panel.title, fontsize=10.5, parse_math=False)

@@ -11,6 +11,7 @@ import click
 
 from colbert_prf.cli.demo import demo
 from colbert_prf.cli.evaluate import evaluate
+from colbert_prf.cli.expansions import expansions
 from colbert_prf.cli.experiment import experiment
 from colbert_prf.cli.export import export
 from colbert_prf.cli.index import add, delete, index, merge, verify
@@ -41,7 +42,23 @@ def cli() -> None:
     """
 
 
-for command in (demo, index, search, plot, add, delete, merge, verify, info, run, evaluate, experiment, sweep, export):
+for command in (
+    demo,
+    index,
+    search,
+    plot,
+    add,
+    delete,
+    merge,
+    verify,
+    info,
+    run,
+    evaluate,
+    experiment,
+    sweep,
+    expansions,
+    export,
+):
     cli.add_command(command)
 
 

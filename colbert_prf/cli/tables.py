@@ -16,7 +16,7 @@ def print_table(output: Console, table: Table) -> None:
 
     Groups of columns are printed one below the other, so that they fit on a screen.
     """
-    groups = list(dict.fromkeys(column.group for column in table.columns))
+    groups = list(dict.fromkeys(column.group for column in table.columns)) or [""]
     for number, group in enumerate(groups):
         if group:
             output.print(("\n" if number else "") + f"[bold]{escape(group)}[/bold]")

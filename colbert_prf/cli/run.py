@@ -86,7 +86,7 @@ def run(
         known = {"tag": summary.tag, "num_topics": summary.num_topics, "num_resumed": summary.num_resumed}
         print_json({"run": str(output), **known, "num_empty": summary.num_empty, **timed})
         return
-    stages_shown = ", ".join(f"{stage} {1000 * seconds:.1f}" for stage, seconds in summary.stages.items())
+    stages_shown = ", ".join(f"{stage} {1000 * seconds:.1f} ms" for stage, seconds in summary.stages.items())
     resumed = f", {summary.num_resumed} of them before" if summary.num_resumed else ""
     console().print(
         f"{output}: {summary.num_topics} topics{resumed}, tag {summary.tag}, {1000 * summary.seconds:.1f} ms a topic "

@@ -161,11 +161,11 @@ def plot_lines(title: str, measure: str, panels: Sequence[LinePanel]) -> Figure:
         raise InputError("a figure needs a panel, found none")
     columns = min(2, len(panels))
     rows = -(-len(panels) // columns)
-    figure = _figure((5.6 * columns, 3.9 * rows + 0.5))
-    height = 3.9 * rows + 0.5
-    grid = {"left": 0.72 / (5.6 * columns), "right": 0.985, "top": 1 - 0.9 / height, "bottom": 0.6 / height}
+    height = 4.1 * rows + 0.5
+    figure = _figure((5.6 * columns, height))
+    grid = {"left": 0.78 / (5.6 * columns), "right": 0.985, "top": 1 - 0.75 / height, "bottom": 1.0 / height}
     axes = figure.subplots(
-        rows, columns, squeeze=False, sharey="row", gridspec_kw={**grid, "hspace": 0.38, "wspace": 0.06}
+        rows, columns, squeeze=False, sharey="row", gridspec_kw={**grid, "hspace": 0.5, "wspace": 0.06}
     )
     for axis, panel in zip(axes.flat, panels, strict=False):
         _draw_lines(axis, panel)
@@ -253,7 +253,8 @@ def _draw_lines(axis: Axes, panel: LinePanel) -> None:
     axis.set_xlabel(panel.label, fontsize=10)
     axis.grid(color=GRID)
     axis.set_axisbelow(True)
-    axis.legend(fontsize=8.5, frameon=True, framealpha=0.9, edgecolor=GRID)
+    # Below the panel it covers no line.
+    axis.legend(fontsize=8.5, frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.15))
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
 

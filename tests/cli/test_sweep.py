@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -84,7 +85,7 @@ def test_judgements_that_do_not_fit(folder, tmp_path):
 
 
 def test_without_matplotlib_there_are_values_only(folder, tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     done = sweep(folder, "-o", str(tmp_path), "--study", "beta", "--param", "beta=0")
     assert 'pip install "colbert-prf[plots]"' in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["sweep.csv"]

@@ -5,6 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import re
+import sys
+from collections import namedtuple
+from types import ModuleType
+from typing import ClassVar
 
 import pytest
 
@@ -16,6 +20,9 @@ from colbert_prf.experiments.experiment import run_experiment
 from colbert_prf.experiments.report import write_report
 from colbert_prf.experiments.tables import comparisons_of, results_table, stages_table
 
+Document = namedtuple("Document", "doc_id text")
+Query = namedtuple("Query", "query_id text")
+Judgement = namedtuple("Judgement", "query_id doc_id relevance")
 PUBLISHED = """
 [[systems]]
 name = "theirs"
@@ -142,6 +149,29 @@ def test_binary_judgements_with_a_threshold_of_two_are_refused_before_anything_r
     assert built == []
 
 
+def test_collections_of_ir_datasets_work_the_same_way(run, configured, monkeypatch):
+    class Dataset:
+        parts: ClassVar = {
+            "docs": [Document("a", "Goldfish grow."), Document("b", "Bank rates fell.")],
+            "queries": [Query("q1", "one"), Query("q2", "two")],
+            "qrels": [Judgement("q1", "a", 1), Judgement("q2", "a", 1)],
+        }
+
+        def __getattr__(self, name):
+            if name.startswith("has_"):
+                return lambda: True
+            return lambda: iter(self.parts[name.removesuffix("_iter")])
+
+    module = ModuleType("ir_datasets")
+    module.load = {"fish": Dataset()}.__getitem__
+    monkeypatch.setitem(sys.modules, "ir_datasets", module)
+    text = configured().read_text()
+    for name in ("corpus.tsv", "topics.tsv", "qrels.txt"):
+        text = text.replace(f'"{name}"', '"irds:fish"')
+    results = run(configured(text + PUBLISHED.replace("theirs", "x")))
+    assert [row.cells[0].value for row in results_table(results).rows] == [0.5, 1.0]
+
+
 def test_the_report_holds_everything(run, configured, tmp_path):
     results = run(configured())
     written = {path.name: path.read_text() for path in write_report(results, tmp_path / "out")}
@@ -161,7 +191,7 @@ def test_the_report_holds_everything(run, configured, tmp_path):
 
 
 def test_the_report_without_matplotlib_says_so(run, configured, tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     results = run(configured())
     page = write_report(results, tmp_path / "out")[-1].read_text()
     assert "pip install &quot;colbert-prf[plots]&quot;" in page

@@ -139,7 +139,9 @@ def _drawn(results: Results, outcome: Outcome) -> Iterator[tuple[Figure, str]]:
     evaluation, name = outcome.evaluation, outcome.collection.name
     shown = [row.name for row in results.rows]
     means = {measure: [evaluation.mean(row, measure) for row in shown] for measure in evaluation.measure_names}
-    yield plot_bars(name, shown, means), f"{name}: every measure of every system"
+    published = [row.name for row in results.rows if row.entry is None]
+    told = f"{name}: every measure of every system" + ("; published runs in grey" if published else "")
+    yield plot_bars(name, shown, means, pale=published), told
     reference = results.experiment.reference
     if reference is None or reference not in shown:
         return

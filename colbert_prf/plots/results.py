@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 # Okabe and Ito's colours, told apart without red and green; lines differ in their marks as well.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#999933")
 MARKS = "os^Dv<>P"
-GAIN, LOSS, QUIET, GRID = "#0072B2", "#D55E00", "#6F6F6F", "#E4E4E4"
+GAIN, LOSS, PALE, QUIET, GRID = "#0072B2", "#D55E00", "#7A93A6", "#6F6F6F", "#E4E4E4"
 ROW, TOP, BOTTOM = 0.27, 0.75, 0.55
 """Of a figure of bars, in inches: the height of a bar, and the space above and below."""
 
@@ -51,7 +51,9 @@ class LinePanel:
     positions: Sequence[float] | None = None
 
 
-def plot_bars(title: str, systems: Sequence[str], values: Mapping[str, Sequence[float]]) -> Figure:
+def plot_bars(
+    title: str, systems: Sequence[str], values: Mapping[str, Sequence[float]], *, pale: Collection[str] = ()
+) -> Figure:
     """Draw a panel of horizontal bars for each measure, a bar for each system, the first on top.
 
     Parameters
@@ -62,6 +64,8 @@ def plot_bars(title: str, systems: Sequence[str], values: Mapping[str, Sequence[
         Names of the bars.
     values
         A value for each system, by the name of the measure.
+    pale
+        Systems drawn in a paler colour, such as those of others.
 
     Examples
     --------
@@ -76,8 +80,9 @@ def plot_bars(title: str, systems: Sequence[str], values: Mapping[str, Sequence[
     grid = {"left": left, "right": 1 - 0.15 / width, "top": 1 - TOP / height, "bottom": BOTTOM / height, "wspace": 0.12}
     axes = figure.subplots(1, len(values), sharey=True, squeeze=False, gridspec_kw=grid)[0]
     places = np.arange(len(systems))
+    colours = [PALE if system in pale else COLOURS[0] for system in systems]
     for axis, (measure, numbers) in zip(axes, values.items(), strict=True):
-        axis.barh(places, numbers, height=0.68, color=COLOURS[0])
+        axis.barh(places, numbers, height=0.72, color=colours)
         best = max(numbers)
         for place, number in zip(places, numbers, strict=True):
             weight = "bold" if f"{number:.3f}" == f"{best:.3f}" else "normal"
@@ -88,7 +93,7 @@ def plot_bars(title: str, systems: Sequence[str], values: Mapping[str, Sequence[
         axis.set_xlim(0, max(1e-9, best) * 1.04)
         _plain(axis, "x")
     axes[0].set_yticks(places, systems, fontsize=9)
-    axes[0].invert_yaxis()
+    axes[0].set_ylim(len(systems) - 0.4, -0.6)
     for text in axes[0].get_yticklabels():
         text.set_parse_math(False)
     figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold", parse_math=False)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from colbert_prf.cli.output import console, json_option, print_json
 from colbert_prf.cli.tables import print_table
+
+if TYPE_CHECKING:
+    from colbert_prf.experiments.experiment import Results
 
 __all__ = ["experiment"]
 
@@ -55,13 +58,13 @@ def experiment(config: Path, data: Path, output: Path, published: Path | None, a
     printed.print(f"Written: {', '.join(map(str, written))}", style="dim", markup=False)
 
 
-def _as_dict(results: Any, written: list[Path]) -> dict[str, Any]:
+def _as_dict(results: Results, written: list[Path]) -> dict[str, Any]:
     collections = []
     for outcome in results.outcomes:
         found = outcome.evaluation
         systems = []
         for row in results.rows:
-            facts = {
+            facts: dict[str, Any] = {
                 "name": row.name,
                 "group": row.group,
                 "letter": found.letter(row.name) or None,

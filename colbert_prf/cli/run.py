@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,9 @@ from colbert_prf.cli.feedback import feedback_from, feedback_options
 from colbert_prf.cli.output import console, json_option, print_json
 from colbert_prf.index import Index
 from colbert_prf.search import PRESETS, Preset, Searcher
+
+if TYPE_CHECKING:
+    from colbert_prf.experiments.running import RunSummary
 
 __all__ = ["run"]
 
@@ -60,20 +63,13 @@ def run(
     feedback = feedback_from(options)
     opened = Index.open(index)
     searcher = Searcher(opened, preset=preset, threads=threads)
-    facts = opened.info()
     summary = run_topics(
         EndToEnd(searcher, feedback=feedback),
         read_topics(topics),
         output,
         tag=tag or tag_of(feedback, preset=preset),
         configuration={
-            "index": {
-                "documents": facts.num_documents,
-                "vectors": facts.num_vectors,
-                "bits": facts.bits,
-                "generation": facts.generation,
-                "model": facts.model.fingerprint,
-            },
+            "index": _identity(opened),
             "preset": preset,
             "feedback": feedback_facts(feedback),
         },
@@ -81,15 +77,39 @@ def run(
         existing="replace" if overwrite else "refuse",
     )
     if as_json:
-        stages = {stage: 1000 * seconds for stage, seconds in summary.stages.items()}
-        timed = {"mean_response_milliseconds": 1000 * summary.seconds, "mean_stage_milliseconds": stages}
-        known = {"tag": summary.tag, "num_topics": summary.num_topics, "num_resumed": summary.num_resumed}
-        print_json({"run": str(output), **known, "num_empty": summary.num_empty, **timed})
-        return
-    stages_shown = ", ".join(f"{stage} {1000 * seconds:.1f} ms" for stage, seconds in summary.stages.items())
+        print_json(_as_dict(summary))
+    else:
+        console().print(_told(summary), markup=False)
+
+
+def _identity(index: Index) -> dict[str, Any]:
+    """What tells an index from another."""
+    facts = index.info()
+    return {
+        "documents": facts.num_documents,
+        "vectors": facts.num_vectors,
+        "bits": facts.bits,
+        "generation": facts.generation,
+        "model": facts.model.fingerprint,
+    }
+
+
+def _as_dict(summary: RunSummary) -> dict[str, Any]:
+    return {
+        "run": summary.path,
+        "tag": summary.tag,
+        "num_topics": summary.num_topics,
+        "num_resumed": summary.num_resumed,
+        "num_empty": summary.num_empty,
+        "mean_response_milliseconds": 1000 * summary.seconds,
+        "mean_stage_milliseconds": {stage: 1000 * seconds for stage, seconds in summary.stages.items()},
+    }
+
+
+def _told(summary: RunSummary) -> str:
+    stages = ", ".join(f"{stage} {1000 * seconds:.1f} ms" for stage, seconds in summary.stages.items())
     resumed = f", {summary.num_resumed} of them before" if summary.num_resumed else ""
-    console().print(
-        f"{output}: {summary.num_topics} topics{resumed}, tag {summary.tag}, {1000 * summary.seconds:.1f} ms a topic "
-        f"({stages_shown}).",
-        markup=False,
+    return (
+        f"{summary.path}: {summary.num_topics} topics{resumed}, tag {summary.tag}, {1000 * summary.seconds:.1f} ms a "
+        f"topic ({stages})."
     )

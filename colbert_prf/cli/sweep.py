@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from colbert_prf.cli.output import console, json_option, print_json
 from colbert_prf.errors import MissingExtraError
 from colbert_prf.index import Index
+
+if TYPE_CHECKING:
+    from colbert_prf.experiments.sweep import Sweep
 
 __all__ = ["sweep"]
 
@@ -88,22 +92,24 @@ def sweep(
     if as_json:
         print_json(_as_dict(found, [table, *figures]))
         return
-    shown = console()
+    for line in [*_told(found), *([missing] if missing else [])]:
+        console().print(line, markup=False)
+    console().print(f"Written: {', '.join(map(str, [table, *figures]))}", markup=False)
+
+
+def _told(found: Sweep) -> Iterator[str]:
+    """The first pass, and what each study ranges over."""
     name = found.measures[0].name
-    shown.print(f"first pass: {name} {found.first_pass[0]:.4f}, {found.num_topics} topics", markup=False)
+    yield f"first pass: {name} {found.first_pass[0]:.4f}, {found.num_topics} topics"
     for study, settings in found.studies.items():
         for rerank, system in ((False, "Ranker"), (True, "ReRanker")):
             tried = [one for one in settings if one.rerank == rerank]
             best = max(tried, key=found.mean)
             values = ", ".join(f"{parameter} {getattr(best, parameter):g}" for parameter in PARAMETERS)
-            shown.print(
+            yield (
                 f"{study}, {system}: {len(tried)} settings, {name} {min(map(found.mean, tried)):.4f} to "
-                f"{found.mean(best):.4f}, highest with {values}",
-                markup=False,
+                f"{found.mean(best):.4f}, highest with {values}"
             )
-    if missing:
-        shown.print(missing, markup=False)
-    shown.print(f"Written: {', '.join(map(str, [table, *figures]))}", markup=False)
 
 
 def _values(written: str) -> tuple[str, tuple[float, ...]]:
@@ -119,7 +125,7 @@ def _values(written: str) -> tuple[str, tuple[float, ...]]:
         raise click.UsageError(f"--param {written}: write numbers with commas, such as {name}=1,2,3.") from None
 
 
-def _draw(found: Any, output: Path, title: str, figure_format: str) -> tuple[list[Path], str]:
+def _draw(found: Sweep, output: Path, title: str, figure_format: str) -> tuple[list[Path], str]:
     """Draw the figures; without matplotlib there are none, and a line that says so."""
     from colbert_prf.experiments.sweep_figures import sweep_figures
     from colbert_prf.plots import save_figure
@@ -134,7 +140,7 @@ def _draw(found: Any, output: Path, title: str, figure_format: str) -> tuple[lis
     return list(paths), ""
 
 
-def _as_dict(found: Any, files: list[Path]) -> dict[str, Any]:
+def _as_dict(found: Sweep, files: list[Path]) -> dict[str, Any]:
     names = [measure.name for measure in found.measures]
     studies = {
         study: [

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
+
+from filelock import FileLock, Timeout
 
 from colbert_prf.datasets import write_run
 from colbert_prf.errors import InputError, StorageError
@@ -93,34 +96,22 @@ def run_topics(
     Raises
     ------
     StorageError
-        Where a run, finished or not, is of another configuration; it says what differs.
+        Where a run, finished or not, is of another configuration; it says what differs; or another process writes it.
     InputError
         No topics, or a score that is no finite number.
     """
     if not topics:
         raise InputError("there is no topic to answer; give some")
     path = Path(path)
-    if not path.parent.is_dir() or path.is_dir():
-        problem = "this is a folder" if path.is_dir() else f"its folder {path.parent} does not exist"
-        raise StorageError(f"{problem}; name a file in a folder that is there", path=path)
     whole = _plain({"tag": tag, "k": k, "topics": digest_of_topics(topics), **configuration})
     journal = Journal(path.with_name(f".{path.name}.journal"), whole)
-    if journal.exists:
-        found = journal.found_configuration()
-        if existing == "refuse":
-            _refuse_other(whole, found, path, "an interrupted run")
-        elif found != whole:
-            journal.path.unlink()
-    elif path.exists() and existing != "replace":
-        try:
-            return finished_run(path, whole)
-        except StorageError:
-            if existing == "refuse":
-                raise
-    answered = {answer.query_id for answer in journal.answers()}
-    waiting = {query_id: text for query_id, text in topics.items() if query_id not in answered}
-    _answer(retriever, waiting, k, journal, progress=progress, label=tag, before=len(answered))
-    return _finish(journal, path, tag, len(answered))
+    with _alone(path):
+        if (finished := _settled(journal, path, existing)) is not None:
+            return finished
+        answered = {answer.query_id for answer in journal.answers()}
+        waiting = {query_id: text for query_id, text in topics.items() if query_id not in answered}
+        _answer(retriever, waiting, k, journal, progress=progress, label=tag, before=len(answered))
+        return _finish(journal, path, tag, len(answered))
 
 
 def finished_run(path: Path, configuration: Mapping[str, Any]) -> RunSummary:
@@ -140,12 +131,49 @@ def finished_run(path: Path, configuration: Mapping[str, Any]) -> RunSummary:
     except (ValueError, KeyError, TypeError) as error:
         raise StorageError("this is no description of a run; remove it or overwrite it", path=described) from error
     _refuse_other(configuration, known, path, "a run")
-    return summary
+    return replace(summary, path=str(path))  # the folder may have moved since
 
 
 def digest_of_topics(topics: Mapping[str, str]) -> str:
     """A short name for topics that changes with every id and text."""
     return hashlib.sha256(json.dumps(sorted(topics.items())).encode()).hexdigest()[:16]
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Be the only one who writes a run, or fail at once."""
+    if not path.parent.is_dir() or path.is_dir():
+        problem = "this is a folder" if path.is_dir() else f"its folder {path.parent} does not exist"
+        raise StorageError(f"{problem}; name a file in a folder that is there", path=path)
+    lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise StorageError("another process is writing this run; wait until it has finished", path=path) from None
+    except OSError as error:
+        raise StorageError(f"cannot be written ({error.strerror})", path=path) from error
+    try:
+        yield
+    finally:
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
+
+
+def _settled(journal: Journal, path: Path, existing: Existing) -> RunSummary | None:
+    """Settle what is there already: give a finished run, keep or remove a journal, or refuse."""
+    if journal.exists:
+        found = journal.found_configuration()
+        if existing == "refuse":
+            _refuse_other(journal.configuration, found, path, "an interrupted run")
+        elif found != journal.configuration:
+            journal.path.unlink()
+    elif path.exists() and existing != "replace":
+        try:
+            return finished_run(path, journal.configuration)
+        except StorageError:
+            if existing == "refuse":
+                raise
+    return None
 
 
 def _answer(

@@ -156,6 +156,23 @@ def test_where_a_run_cannot_be_written(tmp_path):
         run_topics(Counting(), {}, tmp_path / "run.txt", tag="t", configuration={})
 
 
+def test_a_run_is_written_by_one_at_a_time(tmp_path):
+    class Meddling(Counting):
+        def search(self, query, k=1000):
+            with pytest.raises(StorageError, match="another process is writing this run"):
+                run(Counting(), tmp_path / "run.txt")
+            return super().search(query, k)
+
+    assert run(Meddling(), tmp_path / "run.txt").num_topics == 3
+
+
+def test_a_finished_run_is_found_where_its_folder_moved_to(tmp_path):
+    (tmp_path / "old").mkdir()
+    run(Counting(), tmp_path / "old" / "run.txt")
+    (tmp_path / "old").rename(tmp_path / "new")
+    assert run(Counting(stop_after=0), tmp_path / "new" / "run.txt").path == str(tmp_path / "new" / "run.txt")
+
+
 def test_a_damaged_journal_is_named(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run(Counting(stop_after=3), tmp_path / "run.txt")

@@ -120,6 +120,7 @@ def read_experiment(path: str | Path) -> Experiment:
     table = read_toml(path)
     collections = tuple(_collection(one) for one in table.tables("collections"))
     _refuse_twins([one.name for one in collections], f"{path}: two [[collections]]")
+    _refuse_shared_names(collections, path)
     rows = tuple(_row(one, [collection.name for collection in collections]) for one in table.tables("systems"))
     _refuse_twins([row.name for row in rows], f"{path}: two [[systems]]")
     measures = tuple(table.take("measures", list[str], list(DEFAULT_MEASURES)))
@@ -211,4 +212,13 @@ def _refuse_twins(names: list[str], what: str) -> None:
         if first is not name:
             raise InputError(
                 f"{what} are called {first!r} and {name!r}, too much alike to name their files; rename one"
+            )
+
+
+def _refuse_shared_names(collections: tuple[Collection, ...], path: Path) -> None:
+    corpora: dict[str, str] = {}
+    for one in collections:
+        if (first := corpora.setdefault(slug(one.corpus_name), one.corpus)) != one.corpus:
+            raise InputError(
+                f"{path}: {first!r} and {one.corpus!r} are both kept as corpus_name {one.corpus_name!r}; rename one"
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from colbert_prf.datasets import read_run
-from colbert_prf.errors import InputError
+from colbert_prf.errors import DatasetError, InputError
 from colbert_prf.evaluation import Evaluation, evaluate, restrict_run
 from colbert_prf.experiments.config import Collection, Experiment, Row
 from colbert_prf.experiments.context import Context, slug
@@ -137,6 +137,10 @@ def _shown_rows(experiment: Experiment, published: str | Path | None) -> tuple[t
     kept = tuple(row for row in rows if row not in left_out)
     if not kept:
         raise InputError(f"{experiment.path}: there is no row to show; give the folder of the published runs")
+    for row in kept:
+        for file in row.runs.values():
+            if not (path := Path(published or "") / file).is_file():
+                raise DatasetError(f"there is no such file; it is the published run of {row.name!r}", path=str(path))
     if not left_out:
         return kept, ()
     return kept, (f"{len(left_out)} rows of published runs are left out, for their folder was not given.",)

@@ -80,6 +80,12 @@ def test_mistakes_are_named_with_file_and_key(built, configured, old, new, messa
     assert message in str(caught.value)
 
 
+def test_two_corpora_of_one_name_are_refused(built, configured):
+    more = '[[collections]]\nname = "More"\ncorpus = "other.tsv"\ncorpus_name = "fish"\ntopics = "t"\nqrels = "q"\n'
+    with pytest.raises(InputError, match=r"'corpus\.tsv' and 'other\.tsv' are both kept as corpus_name 'fish'"):
+        read_experiment(configured(configured().read_text() + more))
+
+
 def test_a_missing_file(tmp_path):
     with pytest.raises(InputError, match=r"none\.toml: cannot be read: No such file"):
         read_experiment(tmp_path / "none.toml")

@@ -95,6 +95,12 @@ def test_published_runs_that_are_not_given_are_left_out(run, configured):
     assert results.notes == ("1 rows of published runs are left out, for their folder was not given.",)
 
 
+def test_a_published_run_that_is_missing_is_told_before_anything_runs(run, built, configured, tmp_path):
+    with pytest.raises(DatasetError, match=r"theirs\.run: there is no such file; it is the published run of 'theirs'"):
+        run(configured(configured().read_text() + PUBLISHED), published=tmp_path)
+    assert built == []
+
+
 def test_a_hidden_row_is_for_others_only(run, built, configured):
     hidden = '\n[[systems]]\nname = "first"\nkind = "told"\norder = ["b"]\nhidden = true\n'
     results = run(configured(configured().read_text() + hidden))

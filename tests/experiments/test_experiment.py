@@ -7,6 +7,8 @@ import io
 import re
 import sys
 from collections import namedtuple
+from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 from typing import ClassVar
 
@@ -202,3 +204,16 @@ def test_the_report_without_matplotlib_says_so(run, configured, tmp_path, monkey
     page = write_report(results, tmp_path / "out")[-1].read_text()
     assert "pip install &quot;colbert-prf[plots]&quot;" in page
     assert "<img" not in page
+
+
+def test_the_authors_runs_on_the_pool_by_the_shipped_configuration(shared_data, tmp_path):
+    shipped = read_experiment(Path(__file__).parents[2] / "experiments" / "trec-dl-pool.toml")
+    chosen = tuple(row for row in shipped.rows if row.name in ("Ranker (β=1), authors", "Ranker (β=0.5), authors"))
+    results = run_experiment(
+        replace(shipped, rows=chosen), shared_data, tmp_path, published=shared_data / "paper-runs", progress=False
+    )
+    first, second = results_table(results).rows
+    # MAP and nDCG@10 of the published runs restricted to the pool: β=1 on 2019, β=0.5 on 2020.
+    assert [first.cells[place].value for place in (0, 1)] == pytest.approx([0.567, 0.744], abs=0.0005)
+    assert [second.cells[place].value for place in (5, 6)] == pytest.approx([0.526, 0.715], abs=0.0005)
+    assert not list(tmp_path.iterdir())

@@ -34,6 +34,7 @@ ROOMS = [
     "single_vector",
     "fusion",
     "evaluation",
+    "experiments",
     "demo",
     "cli",
 ]

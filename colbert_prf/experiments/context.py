@@ -94,6 +94,11 @@ class Context:
         """The ids of all documents."""
         return frozenset(doc_id for doc_id, _ in self.documents())
 
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The model of the index, for systems that encode something themselves."""
+        return Encoder.load(self.model)
+
     def path(self, name: str) -> Path:
         """Where a system may keep something it has built from this corpus."""
         return self.folder / f"{slug(self.name)}.{name}"

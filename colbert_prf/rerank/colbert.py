@@ -13,7 +13,7 @@ from colbert_prf.rerank.base import Reranker, reordered, texts_of
 from colbert_prf.rerank.candidates import Candidates
 from colbert_prf.retriever import Retriever
 from colbert_prf.search import Searcher
-from colbert_prf.types import Hit, Ranking
+from colbert_prf.types import Explanation, Hit, Ranking
 
 __all__ = ["ColbertReranker", "ColbertTextReranker"]
 
@@ -63,6 +63,13 @@ class ColbertReranker(Reranker):
         expansion = self.feedback.expand(encoded, first, index, workers=self.searcher.workers)
         again = reordered(hits, scored.scores(expansion.query), behind=self._behind(candidates))
         return Ranking(expansion.query, again, expansion=expansion)
+
+    def explain(self, query: str, doc_id: str) -> Explanation:
+        """Tell which token each query vector matched, those that feedback added included."""
+        if self.feedback is None:
+            return self.searcher.explain(query, doc_id)
+        expansion = self.search(query).expansion
+        return self.searcher.explain(expansion.query if expansion is not None else query, doc_id)
 
     def _scores(self, query: str, hits: Sequence[Hit]) -> npt.NDArray[np.float64]:
         encoded = self.searcher.encoder.encode_query(query)

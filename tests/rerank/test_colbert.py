@@ -87,6 +87,16 @@ def test_feedback_with_all_documents_as_candidates_is_the_reranker(searcher, fix
     assert scores(ours) == pytest.approx(scores(engine), abs=1e-4)
 
 
+@pytest.mark.parametrize("feedback", [None, PRF])
+def test_an_explanation_adds_up(searcher, fixed, feedback):
+    system = ColbertReranker(fixed("rain", "bank", "pond", "fish"), searcher, feedback=feedback)
+    explanation = system.explain(QUESTION, "pond")
+    assert explanation.score == pytest.approx(scores(system.search(QUESTION))["pond"], abs=1e-3)
+    assert len(explanation.matches) == len(searcher.encoder.encode_query(QUESTION)) + (2 if feedback else 0)
+    with pytest.raises(InputError, match="Fixed does not explain"):
+        system.first.explain(QUESTION, "pond")
+
+
 def test_systems_stack(searcher, fixed):
     twice = ColbertReranker(ColbertReranker(fixed("rain", "fish"), searcher), searcher)
     assert twice.search(QUESTION).doc_ids == ["fish", "rain"]

@@ -16,9 +16,30 @@ from colbert_prf.errors import (
     TextError,
 )
 from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback, Selective, TokenFrequencies, rerank_texts
+from colbert_prf.fusion import Fusion
 from colbert_prf.index import Index, IndexInfo, MemoryIndex, Verification
+from colbert_prf.lexical import BM25, KL, RM3, Analyzer, Bo1, LexicalIndex, TermFeedback
+from colbert_prf.rerank import (
+    BertQE,
+    ColbertReranker,
+    ColbertTextReranker,
+    CrossEncoderReranker,
+    PairScorer,
+    Reranker,
+)
 from colbert_prf.retriever import EndToEnd, Retriever
 from colbert_prf.search import Searcher
+from colbert_prf.single_vector import (
+    AverageFeedback,
+    BiEncoder,
+    MeanEncoder,
+    RocchioFeedback,
+    SingleVector,
+    VectorEncoder,
+    VectorFeedback,
+    VectorIndex,
+)
+from colbert_prf.terms import TermExpansion, TermExplanation, TermMatch
 from colbert_prf.types import (
     EncodedDocument,
     EncodedQuery,
@@ -31,10 +52,20 @@ from colbert_prf.types import (
 )
 from colbert_prf.version import __version__
 
-__all__ = [
+# The plain order of strings, which a test checks.
+__all__ = [  # noqa: RUF022
+    "Analyzer",
+    "AverageFeedback",
+    "BM25",
+    "BertQE",
+    "BiEncoder",
+    "Bo1",
     "CentroidPRF",
     "ColbertPRF",
     "ColbertPrfError",
+    "ColbertReranker",
+    "ColbertTextReranker",
+    "CrossEncoderReranker",
     "DatasetError",
     "DatasetWarning",
     "EncodedDocument",
@@ -45,6 +76,7 @@ __all__ = [
     "ExpansionVector",
     "Explanation",
     "Feedback",
+    "Fusion",
     "Hit",
     "Index",
     "IndexFormatError",
@@ -52,19 +84,34 @@ __all__ = [
     "IndexLockedError",
     "IndexMismatchError",
     "InputError",
+    "KL",
+    "LexicalIndex",
     "Match",
+    "MeanEncoder",
     "MemoryIndex",
     "MissingExtraError",
     "ModelError",
     "ModelSettings",
     "OutgrownCodecWarning",
+    "PairScorer",
+    "RM3",
     "Ranking",
+    "Reranker",
     "Retriever",
+    "RocchioFeedback",
     "Searcher",
     "Selective",
+    "SingleVector",
     "StorageError",
+    "TermExpansion",
+    "TermExplanation",
+    "TermFeedback",
+    "TermMatch",
     "TextError",
     "TokenFrequencies",
+    "VectorEncoder",
+    "VectorFeedback",
+    "VectorIndex",
     "Verification",
     "__version__",
     "rerank_texts",

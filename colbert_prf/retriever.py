@@ -6,9 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from colbert_prf.errors import InputError
 from colbert_prf.feedback import Feedback
 from colbert_prf.search import Searcher
-from colbert_prf.types import Ranking
+from colbert_prf.terms import TermExplanation
+from colbert_prf.types import Explanation, Ranking
 
 __all__ = ["EndToEnd", "Retriever"]
 
@@ -32,6 +34,10 @@ class Retriever(ABC):
         Ranking
             Its ``timings`` say how long each stage took.
         """
+
+    def explain(self, query: str, doc_id: str) -> Explanation | TermExplanation:
+        """Tell where the score of a document comes from; an :class:`InputError` where a system cannot tell."""
+        raise InputError(f"{type(self).__name__} does not explain its scores")
 
     def search_many(self, queries: Iterable[str], k: int = 1000) -> Iterator[Ranking]:
         """Answer queries one after another; a system that is faster in batches overrides this."""
@@ -66,3 +72,10 @@ class EndToEnd(Retriever):
     def search(self, query: str, k: int = 1000) -> Ranking:
         """Find the ``k`` best documents."""
         return self.searcher.search(query, k, feedback=self.feedback, **self.options)
+
+    def explain(self, query: str, doc_id: str) -> Explanation:
+        """Tell which token each query vector matched, those that feedback added included."""
+        if self.feedback is None:
+            return self.searcher.explain(query, doc_id)
+        ranking = self.searcher.search(query, self.feedback.feedback_docs, feedback=self.feedback, **self.options)
+        return self.searcher.explain(ranking.encoded_query, doc_id)

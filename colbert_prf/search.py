@@ -20,6 +20,7 @@ from colbert_prf.explain import explain_hit
 from colbert_prf.feedback import Feedback
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.kernels.parallel import Workers
 from colbert_prf.paper import BITS, PaperEngine
 from colbert_prf.passes import CompressedPasses, ExactPasses, PaperPasses, Passes
 from colbert_prf.second_pass import default_rescore_again
@@ -188,6 +189,11 @@ class Searcher:
             return Ranking(query, hits)
         effort.timings["hits"] = perf_counter() - started
         return Ranking(query, hits, effort.timings)
+
+    @property
+    def workers(self) -> Workers:
+        """The threads this searcher computes with, as kernels take them."""
+        return {"threads": self.threads, "executor": self._pool}
 
     @property
     def encoder(self) -> Encoder:

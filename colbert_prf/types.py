@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
+from colbert_prf.terms import TermExpansion
 
 __all__ = [
     "EncodedDocument",
@@ -345,7 +346,7 @@ class Ranking:
     Parameters
     ----------
     query
-        The query as it was searched.
+        The query as it was searched: encoded, or the text where a system searches without ColBERT's vectors.
     hits
         From best to worst; equal scores are in index order.
     timings
@@ -354,6 +355,8 @@ class Ranking:
         What feedback added to the query, where it was asked for.
     read_before
         Gives the ranking before feedback, which :attr:`before` keeps.
+    term_expansion
+        What feedback made of a query of terms, where a lexical system was asked for it.
 
     Examples
     --------
@@ -363,11 +366,12 @@ class Ranking:
     ['d1', 'd2']
     """
 
-    query: EncodedQuery
+    query: EncodedQuery | str
     hits: Sequence[Hit]
     timings: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     expansion: Expansion | None = None
     read_before: Callable[[], Ranking] | None = field(default=None, repr=False)
+    term_expansion: TermExpansion | None = None
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -379,6 +383,13 @@ class Ranking:
     def doc_ids(self) -> list[str]:
         """The document ids, from best to worst."""
         return list(self.hits.doc_ids) if isinstance(self.hits, Hits) else [hit.doc_id for hit in self.hits]
+
+    @property
+    def encoded_query(self) -> EncodedQuery:
+        """The query as it was searched, of a ranking made with ColBERT's vectors."""
+        if isinstance(self.query, str):
+            raise InputError("the ranking was made without ColBERT's vectors: its query is a text")
+        return self.query
 
     @cached_property
     def before(self) -> Ranking | None:

@@ -13,6 +13,7 @@ PACKAGE = Path(colbert_prf.__file__).parent
 ROOMS = [
     "version",
     "errors",
+    "terms",
     "types",
     "progress",
     "kernels",
@@ -28,7 +29,12 @@ ROOMS = [
     "retriever",
     "plots",
     "datasets",
+    "lexical",
+    "rerank",
+    "single_vector",
+    "fusion",
     "evaluation",
+    "experiments",
     "demo",
     "cli",
 ]

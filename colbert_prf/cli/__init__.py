@@ -9,13 +9,19 @@ from typing import NoReturn
 
 import click
 
+from colbert_prf.cli.bm25 import bm25
 from colbert_prf.cli.demo import demo
 from colbert_prf.cli.evaluate import evaluate
+from colbert_prf.cli.expansions import expansions
+from colbert_prf.cli.experiment import experiment
 from colbert_prf.cli.export import export
 from colbert_prf.cli.index import add, delete, index, merge, verify
 from colbert_prf.cli.info import info
 from colbert_prf.cli.plot import plot
+from colbert_prf.cli.run import run
 from colbert_prf.cli.search import search
+from colbert_prf.cli.sweep import sweep
+from colbert_prf.cli.term_weights import term_weights
 from colbert_prf.errors import ColbertPrfError
 from colbert_prf.version import __version__
 
@@ -38,7 +44,25 @@ def cli() -> None:
     """
 
 
-for command in (demo, index, search, plot, add, delete, merge, verify, info, evaluate, export):
+for command in (
+    demo,
+    index,
+    search,
+    bm25,
+    plot,
+    add,
+    delete,
+    merge,
+    verify,
+    info,
+    run,
+    evaluate,
+    experiment,
+    sweep,
+    expansions,
+    export,
+    term_weights,
+):
     cli.add_command(command)
 
 

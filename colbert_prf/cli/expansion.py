@@ -88,7 +88,7 @@ def print_expansion(output: Console, ranking: Ranking, tokens: Spelling) -> None
     """Print the original tokens, a row for each added vector, and the rankings before and after."""
     if (expansion := ranking.expansion) is None:
         return
-    original = tokens(ranking.query.token_ids[: expansion.num_original].tolist())
+    original = tokens(ranking.encoded_query.token_ids[: expansion.num_original].tolist())
     output.print(f"[dim]original tokens:[/dim] {escape(' '.join(original))}")
     learned = ", ".join(f"d{number} {doc_id}" for number, doc_id in enumerate(expansion.feedback, start=1))
     output.print(f"[dim]learned from:[/dim] {escape(learned) or 'nothing, so the ranking is that of the first pass'}")

@@ -10,16 +10,14 @@ from typing import Any, TypeVar
 import click
 
 from colbert_prf.errors import InputError
-from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback
+from colbert_prf.feedback import Feedback
 from colbert_prf.feedback.clustering import CLUSTERINGS
+from colbert_prf.feedback.methods import METHODS, make_feedback
 from colbert_prf.feedback.weighting import WEIGHTINGS
 
-__all__ = ["METHODS", "feedback_from", "feedback_options", "marking_options", "tuning_option"]
+__all__ = ["feedback_from", "feedback_options", "marking_options", "tuning_option"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-METHODS: dict[str, type[Feedback]] = {"prf": ColbertPRF, "centroid": CentroidPRF}
-"""What ``--feedback`` names. An option's name is that of a field of these classes."""
 
 _COUNT, _AMOUNT = click.IntRange(min=1), click.FloatRange(min=0)
 _TUNING: dict[str, tuple[click.ParamType[Any], str]] = {
@@ -31,6 +29,7 @@ _TUNING: dict[str, tuple[click.ParamType[Any], str]] = {
     "weighting": (click.Choice(WEIGHTINGS), "What weighs an added vector, σ."),
     "compat": (click.Choice(["paper"]), "Cluster as the authors' code does; β is then the paper's, as is."),
 }
+"""Names are those of fields of the classes in ``METHODS``."""
 
 
 def tuning_option(name: str, *, multiple: bool = False) -> Callable[[Command], Command]:
@@ -101,13 +100,9 @@ def feedback_from(options: Mapping[str, Any]) -> Feedback | None:
         if unused := [*given, *marked]:
             raise click.UsageError(f"{_flag(unused[0])} needs a feedback method: add --feedback prf.")
         return None
-    method = METHODS[chosen]
     _refuse_foreign(given, chosen)
-    # Who asks for fewer clusters than vectors are added by default means fewer vectors as well.
-    if "clusters" in given and "expansion_vectors" not in given:
-        given["expansion_vectors"] = min(given["clusters"], method.expansion_vectors)
     try:
-        return method(**given)
+        return make_feedback(chosen, **given)
     except InputError as error:
         raise click.UsageError(_in_flags(str(error))) from error
 

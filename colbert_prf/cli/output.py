@@ -80,7 +80,7 @@ def ranking_as_dict(
         ]
     return {
         "query": text,
-        "tokens": tokens(ranking.query.token_ids.tolist()),
+        "tokens": tokens(ranking.encoded_query.token_ids.tolist()),
         "hits": hits,
         **expansion_as_dict(ranking, tokens),
         "milliseconds": {stage: 1000 * seconds for stage, seconds in ranking.timings.items()},

@@ -84,14 +84,14 @@ def search(
         ranking = searcher.search(text, k, feedback=feedback, relevant=relevant, non_relevant=non_relevant)
         tokens = searcher.encoder.tokens
         if as_json:
-            explanations = [searcher.explain(ranking.query, hit.doc_id) for hit in ranking] if explain else None
+            explanations = [searcher.explain(ranking.encoded_query, hit.doc_id) for hit in ranking] if explain else None
             shown.append(ranking_as_dict(ranking, text=text, tokens=tokens, explanations=explanations))
             continue
         print_ranking(output, ranking, text=text)
         if explain:
             print_expansion(output, ranking, tokens)
             for hit in ranking:
-                print_explanation(output, searcher.explain(ranking.query, hit.doc_id), tokens)
+                print_explanation(output, searcher.explain(ranking.encoded_query, hit.doc_id), tokens)
     if as_json:
         print_json(shown)
 

@@ -6,7 +6,7 @@ from colbert_prf.evaluation.comparing import Family, compare
 from colbert_prf.evaluation.measures import DEFAULT_MEASURES, Measure, parse_measures
 from colbert_prf.evaluation.order import trec_order
 from colbert_prf.evaluation.pool import read_doc_ids, restrict_qrels, restrict_run
-from colbert_prf.evaluation.rendering import to_csv, to_latex, to_markdown
+from colbert_prf.evaluation.rendering import to_csv, to_html, to_latex, to_markdown
 from colbert_prf.evaluation.result import Comparison, Evaluation
 from colbert_prf.evaluation.scoring import Qrels, Run, evaluate
 from colbert_prf.evaluation.significance import holm, paired_t_test
@@ -36,6 +36,7 @@ __all__ = [
     "restrict_qrels",
     "restrict_run",
     "to_csv",
+    "to_html",
     "to_latex",
     "to_markdown",
     "trec_order",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from colbert_prf.errors import InputError
 from colbert_prf.evaluation.result import Evaluation
@@ -58,11 +59,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """What a row is about, its cells, and the letter by which superscripts refer to it."""
+    """What a row is about, its cells, the letter by which superscripts refer to it, and the heading it stands under.
+
+    Rows of the same group follow each other; no group, no heading.
+    """
 
     labels: tuple[str, ...]
     cells: tuple[Cell, ...]
     letter: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,12 +94,35 @@ class Table:
                     f"found {len(row.labels)} and {len(row.cells)}"
                 )
 
+    def groups(self) -> list[tuple[str, list[Row]]]:
+        """The rows under their headings, in order.
+
+        Examples
+        --------
+        >>> rows = [Row((name,), (), group=group) for name, group in (("BM25", "lexical"), ("ANCE", "dense"))]
+        >>> [heading for heading, _ in Table(("system",), (), tuple(rows)).groups()]
+        ['lexical', 'dense']
+        """
+        return [(group, list(rows)) for group, rows in groupby(self.rows, key=lambda row: row.group)]
+
+    def with_groups(self, groups: Mapping[str, str]) -> Table:
+        """Put each row under a heading, by its first label, and the rows of a heading together."""
+        rows = [replace(row, group=groups.get(row.labels[0], "")) for row in self.rows]
+        order = list(dict.fromkeys(row.group for row in rows))
+        return replace(self, rows=tuple(sorted(rows, key=lambda row: order.index(row.group))))
+
     def is_best(self, row: Row, column_index: int) -> bool:
         """Tell whether a cell is the highest of a highlighted column, as far as the digits shown tell."""
         column = self.columns[column_index]
         values = [shown for other in self.rows if (shown := _shown(other.cells[column_index], column)) is not None]
         own = _shown(row.cells[column_index], column)
         return column.highlight and own is not None and len(values) > 1 and own == max(values)
+
+    def of_group(self, group: str) -> Table:
+        """The columns of one group only."""
+        kept = [index for index, column in enumerate(self.columns) if column.group == group]
+        rows = (replace(row, cells=tuple(row.cells[index] for index in kept)) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[index] for index in kept), rows=tuple(rows))
 
     def with_column(self, column: Column, values: Mapping[str, Value]) -> Table:
         """Add a column on the right, such as response times, by the first label of each row.

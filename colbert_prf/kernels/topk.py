@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["best", "best_sorted"]
 
 
-def best(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+def best(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:
     """Positions of the ``k`` largest scores (all, if fewer), ascending; ties go to the smaller position.
 
     >>> best(np.array([1.0, 3.0, 2.0, 2.0], np.float32), 2).tolist()
@@ -26,7 +28,7 @@ def best(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
     return kept
 
 
-def best_sorted(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+def best_sorted(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:
     """Positions of the ``k`` largest scores, largest first; ties go to the smaller position.
 
     >>> best_sorted(np.array([1.0, 3.0, 2.0, 2.0], np.float32), 3).tolist()

@@ -1,0 +1,115 @@
+"""``colbert-prf run``: topics into a run file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from colbert_prf.cli.feedback import feedback_from, feedback_options
+from colbert_prf.cli.output import console, json_option, print_json
+from colbert_prf.index import Index
+from colbert_prf.search import PRESETS, Preset, Searcher
+
+if TYPE_CHECKING:
+    from colbert_prf.experiments.running import RunSummary
+
+__all__ = ["run"]
+
+
+@click.command()
+@click.argument("index", type=click.Path(path_type=Path))
+@click.argument("topics")
+@click.option(
+    "--output", "-o", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The run; .gz compresses it."
+)
+@click.option("-k", "--k", default=1000, show_default=True, type=click.IntRange(min=1), help="Passages per topic.")
+@click.option("--preset", type=click.Choice(PRESETS), default="default", show_default=True, help="As in search.")
+@click.option("--tag", metavar="WORD", help="The name of the run in its last column. Default: the configuration.")
+@click.option("--threads", type=click.IntRange(min=1), help="Per search. Default: one per core.")
+@click.option("--overwrite", is_flag=True, help="Replace a run of another configuration.")
+@feedback_options
+@json_option
+def run(
+    index: Path,
+    topics: str,
+    output: Path,
+    k: int,
+    preset: Preset,
+    tag: str | None,
+    threads: int | None,
+    overwrite: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Search INDEX for each of TOPICS and write a TREC run file.
+
+    TOPICS is TSV (id, tab, text), JSONL or TREC topics, plain or compressed, or `irds:NAME`. Interrupted, the same
+    command continues after the last whole topic; the file takes its name when it is complete, and FILE.json beside it
+    says how it was made and how long a topic took. A run of another configuration is never replaced unasked.
+
+    \b
+    Examples:
+      colbert-prf run my.index queries.tsv --output e2e.run.gz
+      colbert-prf run my.index queries.tsv -o prf.run.gz --feedback prf
+      colbert-prf run my.index irds:vaswani -o rerank.run --feedback prf --rerank --beta 0.1 --json
+    """
+    from colbert_prf.datasets import read_topics
+    from colbert_prf.experiments.running import run_topics
+    from colbert_prf.experiments.tags import feedback_facts, tag_of
+    from colbert_prf.retriever import EndToEnd
+
+    feedback = feedback_from(options)
+    opened = Index.open(index)
+    searcher = Searcher(opened, preset=preset, threads=threads)
+    summary = run_topics(
+        EndToEnd(searcher, feedback=feedback),
+        read_topics(topics),
+        output,
+        tag=tag or tag_of(feedback, preset=preset),
+        configuration={
+            "index": _identity(opened),
+            "preset": preset,
+            "feedback": feedback_facts(feedback),
+        },
+        k=k,
+        existing="replace" if overwrite else "refuse",
+    )
+    if as_json:
+        print_json(_as_dict(summary))
+    else:
+        console().print(_told(summary), markup=False)
+
+
+def _identity(index: Index) -> dict[str, Any]:
+    """What tells an index from another."""
+    facts = index.info()
+    return {
+        "documents": facts.num_documents,
+        "vectors": facts.num_vectors,
+        "bits": facts.bits,
+        "generation": facts.generation,
+        "model": facts.model.fingerprint,
+    }
+
+
+def _as_dict(summary: RunSummary) -> dict[str, Any]:
+    return {
+        "run": summary.path,
+        "tag": summary.tag,
+        "num_topics": summary.num_topics,
+        "num_resumed": summary.num_resumed,
+        "num_empty": summary.num_empty,
+        "mean_response_milliseconds": 1000 * summary.seconds,
+        "mean_stage_milliseconds": {stage: 1000 * seconds for stage, seconds in summary.stages.items()},
+    }
+
+
+def _told(summary: RunSummary) -> str:
+    stages = ", ".join(f"{stage} {1000 * seconds:.1f} ms" for stage, seconds in summary.stages.items())
+    resumed = f", {summary.num_resumed} of them before" if summary.num_resumed else ""
+    return (
+        f"{summary.path}: {summary.num_topics} topics{resumed}, tag {summary.tag}, {1000 * summary.seconds:.1f} ms a "
+        f"topic ({stages})."
+    )

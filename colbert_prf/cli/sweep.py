@@ -1,0 +1,157 @@
+"""``colbert-prf sweep``: how much each parameter of feedback matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from colbert_prf.cli.output import console, json_option, print_json
+from colbert_prf.errors import MissingExtraError
+from colbert_prf.index import Index
+
+if TYPE_CHECKING:
+    from colbert_prf.experiments.sweep import Sweep
+
+__all__ = ["sweep"]
+
+PARAMETERS = ("clusters", "expansion_vectors", "feedback_docs", "beta")
+STUDIES = ("expansion", "feedback_docs", "beta")
+
+
+@click.command()
+@click.argument("index", type=click.Path(path_type=Path))
+@click.argument("topics")
+@click.argument("qrels")
+@click.option(
+    "--output", "-o", required=True, type=click.Path(file_okay=False, path_type=Path), help="A folder, made if need be."
+)
+@click.option(
+    "--param",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUES",
+    help=f"Values to try, with commas between: {', '.join(PARAMETERS)}. Can be repeated.",
+)
+@click.option(
+    "--study", "studies", multiple=True, type=click.Choice(STUDIES), help="Can be repeated. Default: all of them."
+)
+@click.option(
+    "-m", "--measure", "measures", multiple=True, default=["MAP"], show_default=True, help="The first is drawn."
+)
+@click.option("--rel", "relevance", default=1, show_default=True, type=click.IntRange(min=1), help="As in evaluate.")
+@click.option("-k", "--k", default=1000, show_default=True, type=click.IntRange(min=1), help="Passages per topic.")
+@click.option("--absolute-beta", is_flag=True, help="An added vector weighs β·σ, as in the paper.")
+@click.option("--title", help="Over the figures. Default: the name of the index.")
+@click.option("--format", "figure_format", type=click.Choice(["png", "svg", "pdf"]), default="png", show_default=True)
+@json_option
+def sweep(
+    index: Path,
+    topics: str,
+    qrels: str,
+    output: Path,
+    parameters: tuple[str, ...],
+    studies: tuple[str, ...],
+    measures: tuple[str, ...],
+    relevance: int,
+    k: int,
+    absolute_beta: bool,
+    title: str | None,
+    figure_format: str,
+    as_json: bool,
+) -> None:
+    """Vary the parameters of ColBERT-PRF over TOPICS with judgements QRELS: the studies of the paper.
+
+    Three studies, each for Ranker and ReRanker: `expansion` varies the clusters K and the vectors added f_e,
+    `feedback_docs` the passages learned from, `beta` their weight; the rest stays at its default. Every topic is
+    searched once and clustered once, so that a study takes minutes. sweep.csv has all values; with the extra [plots]
+    there are lines over the first pass and heat maps of K against f_e. Choose on other topics than those you report on.
+
+    \b
+    Examples:
+      colbert-prf sweep my.index queries.tsv qrels.txt --output study
+      colbert-prf sweep my.index queries.tsv qrels.txt -o study --study beta --param beta=0,0.1,0.5,1 --absolute-beta
+      colbert-prf sweep my.index queries.tsv qrels.txt -o study --param clusters=8,24 -m nDCG@10 --json
+    """
+    from colbert_prf.datasets import read_qrels, read_topics
+    from colbert_prf.evaluation import to_csv
+    from colbert_prf.experiments.judged import judged_topics
+    from colbert_prf.experiments.sweep import GRID, run_sweep, sweep_settings
+    from colbert_prf.feedback import ColbertPRF
+
+    grid = {**GRID, **dict(_values(written) for written in parameters)}
+    chosen = sweep_settings(grid, studies or STUDIES, base=ColbertPRF(relative=not absolute_beta))
+    judged = judged_topics(read_topics(topics), read_qrels(qrels), relevance, topics)
+    output.mkdir(parents=True, exist_ok=True)
+    found = run_sweep(Index.open(index), judged, chosen, measures, relevance=relevance, k=k)
+    table = output / "sweep.csv"
+    table.write_text(to_csv(found.table()), encoding="utf-8")
+    figures, missing = _draw(found, output, title or index.name, figure_format)
+    if as_json:
+        print_json(_as_dict(found, [table, *figures]))
+        return
+    for line in [*_told(found), *([missing] if missing else [])]:
+        console().print(line, markup=False)
+    console().print(f"Written: {', '.join(map(str, [table, *figures]))}", markup=False)
+
+
+def _told(found: Sweep) -> Iterator[str]:
+    """The first pass, and what each study ranges over."""
+    name = found.measures[0].name
+    yield f"first pass: {name} {found.first_pass[0]:.4f}, {found.num_topics} topics"
+    for study, settings in found.studies.items():
+        for rerank, system in ((False, "Ranker"), (True, "ReRanker")):
+            tried = [one for one in settings if one.rerank == rerank]
+            best = max(tried, key=found.mean)
+            values = ", ".join(f"{parameter} {getattr(best, parameter):g}" for parameter in PARAMETERS)
+            yield (
+                f"{study}, {system}: {len(tried)} settings, {name} {min(map(found.mean, tried)):.4f} to "
+                f"{found.mean(best):.4f}, highest with {values}"
+            )
+
+
+def _values(written: str) -> tuple[str, tuple[float, ...]]:
+    """Read ``clusters=8,24``."""
+    name, _, values = written.partition("=")
+    name = name.strip().replace("-", "_")
+    if name not in PARAMETERS:
+        raise click.UsageError(f"--param {written}: there is no parameter {name!r}; choose {', '.join(PARAMETERS)}.")
+    kind = float if name == "beta" else int
+    try:
+        return name, tuple(sorted({kind(value) for value in values.split(",")}))
+    except ValueError:
+        raise click.UsageError(f"--param {written}: write numbers with commas, such as {name}=1,2,3.") from None
+
+
+def _draw(found: Sweep, output: Path, title: str, figure_format: str) -> tuple[list[Path], str]:
+    """Draw the figures; without matplotlib there are none, and a line that says so."""
+    from colbert_prf.experiments.sweep_figures import sweep_figures
+    from colbert_prf.plots import save_figure
+
+    try:
+        figures = sweep_figures(found, title)
+    except MissingExtraError as error:
+        return [], str(error)
+    paths = {output / f"{name}.{figure_format}": figure for name, figure in figures.items()}
+    for path, figure in paths.items():
+        save_figure(figure, path)
+    return list(paths), ""
+
+
+def _as_dict(found: Sweep, files: list[Path]) -> dict[str, Any]:
+    names = [measure.name for measure in found.measures]
+    studies = {
+        study: [
+            {
+                **{parameter: getattr(one, parameter) for parameter in PARAMETERS},
+                "rerank": one.rerank,
+                "means": dict(zip(names, found.means[one].tolist(), strict=True)),
+            }
+            for one in settings
+        ]
+        for study, settings in found.studies.items()
+    }
+    first = dict(zip(names, found.first_pass.tolist(), strict=True))
+    return {"num_topics": found.num_topics, "first_pass": first, "studies": studies, "files": list(map(str, files))}

@@ -1,0 +1,135 @@
+"""What the systems of an experiment are built from, on one collection: documents, indexes made once, each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from colbert_prf.datasets import read_corpus
+from colbert_prf.encoder import Encoder
+from colbert_prf.errors import InputError
+from colbert_prf.experiments.entries import Entry
+from colbert_prf.index import Index
+from colbert_prf.index.layout import IndexLayout
+from colbert_prf.retriever import Retriever
+from colbert_prf.search import Preset, Searcher
+
+__all__ = ["Context", "slug"]
+
+
+def slug(text: str) -> str:
+    """A file name that tells what a text was.
+
+    Examples
+    --------
+    >>> slug("ColBERT-PRF Ranker (β = 1)"), slug("vaswani/collection.tsv.gz")
+    ('ColBERT-PRF-Ranker-β-1', 'vaswani-collection.tsv.gz')
+    """
+    return re.sub(r"[^\w.+]+", "-", text).strip("-.") or "unnamed"
+
+
+class Context:
+    """A collection and the systems over it; everything is built when it is first asked for, and kept.
+
+    Parameters
+    ----------
+    corpus
+        What :func:`~colbert_prf.datasets.read_corpus` reads.
+    name
+        Of the corpus, in the names of files.
+    folder
+        Where indexes are kept, and whatever else a system builds.
+    entries
+        The systems by their names.
+    bits
+        Of the index, for systems that do not say.
+    model
+        The encoder of the index, for systems that do not say; the embedded model if left out.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> folder = TemporaryDirectory()
+    >>> corpus = Path(folder.name, "corpus.tsv")
+    >>> _ = corpus.write_text("a\\tGoldfish grow all their life.\\nb\\tBank rates fell.\\n")
+    >>> context = Context(str(corpus), "fish", Path(folder.name), {"E2E": Entry("E2E", "colbert", {"bits": 4})})
+    >>> context.system("E2E").search("do fish grow").doc_ids
+    ['a', 'b']
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        corpus: str,
+        name: str,
+        folder: Path,
+        entries: Mapping[str, Entry],
+        *,
+        bits: int = 4,
+        model: str | None = None,
+    ) -> None:
+        self.corpus = corpus
+        self.name = name
+        self.folder = folder
+        self.entries = entries
+        self.bits = bits
+        self.model = model
+        self._systems: dict[str, Retriever] = {}
+        self._indexes: dict[tuple[int, str | None], Index] = {}
+        self._searchers: dict[tuple[int, str | None, Preset | None], Searcher] = {}
+
+    def documents(self) -> Iterator[tuple[str, str]]:
+        """The documents, ids and texts, read anew each time; one without text is kept."""
+        return ((document.doc_id, document.text) for document in read_corpus(self.corpus, empty="keep"))
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """The text of each document by its id, all in memory."""
+        return dict(self.documents())
+
+    @cached_property
+    def doc_ids(self) -> frozenset[str]:
+        """The ids of all documents."""
+        return frozenset(doc_id for doc_id, _ in self.documents())
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The model of the index, for systems that encode something themselves."""
+        return Encoder.load(self.model)
+
+    def path(self, name: str) -> Path:
+        """Where a system may keep something it has built from this corpus."""
+        return self.folder / f"{slug(self.name)}.{name}"
+
+    def index(self, bits: int | None = None, model: str | None = None) -> Index:
+        """The index of the documents, built once and found again later; an interrupted build is continued."""
+        key = bits or self.bits, model or self.model
+        if key not in self._indexes:
+            self._indexes[key] = self._open_index(*key)
+        return self._indexes[key]
+
+    def searcher(self, bits: int | None = None, *, preset: Preset | None = None, model: str | None = None) -> Searcher:
+        """A searcher over the index; one for all systems that ask for the same."""
+        key = bits or self.bits, model or self.model, preset
+        if key not in self._searchers:
+            self._searchers[key] = Searcher(self.index(bits, model), preset=preset)
+        return self._searchers[key]
+
+    def system(self, name: str) -> Retriever:
+        """The system of an entry, built once."""
+        if name not in self.entries:
+            raise InputError(f"there is no system {name!r}; there are {', '.join(self.entries)}")
+        if name not in self._systems:
+            entry = self.entries[name]
+            self._systems[name] = entry.known_kind.make(self, entry.parameters, self.system)
+        return self._systems[name]
+
+    def _open_index(self, bits: int, model: str | None) -> Index:
+        encoder = Encoder.load(model)
+        path = self.path(f"{slug(model)}.{bits}.index" if model else f"{bits}.index")
+        if IndexLayout(path).manifest.is_file():
+            return Index.open(path, encoder=encoder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return Index.create(path, self.documents(), encoder=encoder, bits=bits, resume=True)

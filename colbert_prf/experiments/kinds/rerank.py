@@ -1,0 +1,72 @@
+"""Rows that order another row's candidates anew: ColBERT, with or without feedback, BERT-QE, a cross-encoder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from colbert_prf.experiments.context import Context
+from colbert_prf.experiments.kinds.colbert import feedback_of
+from colbert_prf.experiments.registry import system
+from colbert_prf.rerank import BertQE, ColbertReranker, ColbertTextReranker, CrossEncoderReranker, PairScorer
+from colbert_prf.retriever import Retriever
+
+__all__ = ["bert_qe", "colbert_reranker", "colbert_text_reranker", "cross_encoder"]
+
+
+def _check(first: str, depth: int | None = None, feedback: str | None = None, **tuning: Any) -> None:
+    feedback_of(feedback, **tuning)
+
+
+@system("colbert-reranker", check=_check)
+def colbert_reranker(
+    context: Context,
+    *,
+    first: Retriever,
+    depth: int | None = None,
+    feedback: str | None = None,
+    bits: int | None = None,
+    model: str | None = None,
+    **tuning: Any,
+) -> Retriever:
+    """ColBERT over the candidates of another row, from the index; ``tuning`` has the fields of the feedback method."""
+    searcher = context.searcher(bits, model=model)
+    return ColbertReranker(first, searcher, feedback=feedback_of(feedback, **tuning), depth=depth)
+
+
+@system("colbert-text-reranker")
+def colbert_text_reranker(context: Context, *, first: Retriever, depth: int | None = None) -> Retriever:
+    """ColBERT over the candidates of another row, from their texts as that row has them, encoded on the spot."""
+    return ColbertTextReranker(first, encoder=context.encoder, depth=depth)
+
+
+@system("bert-qe")
+def bert_qe(
+    context: Context,
+    *,
+    first: Retriever,
+    alpha: float = 0.4,
+    beta: float = 0.9,
+    feedback_docs: int = 10,
+    chunk_words: int = 10,
+    chunks: int = 10,
+    depth: int | None = None,
+    bits: int | None = None,
+    model: str | None = None,
+) -> Retriever:
+    """BERT-QE over the candidates of another row, with ColBERT as the scorer."""
+    return BertQE(
+        first,
+        context.searcher(bits, model=model),
+        alpha=alpha,
+        beta=beta,
+        feedback_docs=feedback_docs,
+        chunk_words=chunk_words,
+        chunks=chunks,
+        depth=depth,
+    )
+
+
+@system("cross-encoder")
+def cross_encoder(context: Context, *, first: Retriever, model: str, depth: int | None = None) -> Retriever:
+    """A cross-encoder over the candidates of another row; ``model`` is what :meth:`PairScorer.load` opens."""
+    return CrossEncoderReranker(first, PairScorer.load(model), depth=depth)

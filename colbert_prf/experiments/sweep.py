@@ -1,0 +1,177 @@
+"""The paper's parameter studies: clusters and vectors added, feedback documents, β; Ranker and ReRanker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.encoder.base import available_cores
+from colbert_prf.errors import InputError
+from colbert_prf.evaluation.measures import Measure, measure_queries, parse_measures
+from colbert_prf.evaluation.order import ranks_as_scores
+from colbert_prf.evaluation.tables import Cell, Column, Row, Table
+from colbert_prf.experiments.judged import Judged
+from colbert_prf.experiments.kept import KeptFirstPass
+from colbert_prf.feedback import ColbertPRF
+from colbert_prf.index import Index
+from colbert_prf.progress import progress_bar
+
+__all__ = ["GRID", "STUDIES", "Sweep", "run_sweep", "sweep_settings"]
+
+GRID: dict[str, tuple[float, ...]] = {
+    "clusters": (8, 16, 24, 32, 64),
+    "expansion_vectors": (2, 4, 6, 8, 10, 14, 18, 24),
+    "feedback_docs": (1, 2, 3, 5, 7, 10),
+    "beta": (0, 0.02, 0.05, 0.1, 0.2, 0.5, 1),
+}
+"""Values of each parameter unless others are asked for."""
+
+STUDIES: dict[str, tuple[str, ...]] = {
+    "expansion": ("clusters", "expansion_vectors"),
+    "feedback_docs": ("feedback_docs",),
+    "beta": ("beta",),
+}
+"""What each study varies; the rest stays as it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What a study found.
+
+    Parameters
+    ----------
+    studies
+        The settings of each study, by its name.
+    measures
+        In the order given.
+    means
+        A mean by each measure, for each setting.
+    first_pass
+        A mean by each measure, before feedback.
+    num_topics
+        Averaged over.
+    """
+
+    studies: Mapping[str, tuple[ColbertPRF, ...]]
+    measures: tuple[Measure, ...]
+    means: Mapping[ColbertPRF, npt.NDArray[np.float64]]
+    first_pass: npt.NDArray[np.float64]
+    num_topics: int
+
+    def mean(self, setting: ColbertPRF) -> float:
+        """The mean of a setting by the first measure."""
+        return float(self.means[setting][0])
+
+    def table(self) -> Table:
+        """A row for each study and setting, and one for the first pass."""
+        titles = ("study", "system", "feedback_docs", "clusters", "expansion_vectors", "beta")
+        rows = [Row(("", "first pass", "", "", "", ""), tuple(map(Cell, self.first_pass.tolist())))]
+        for study, settings in self.studies.items():
+            for one in settings:
+                system = "ReRanker" if one.rerank else "Ranker"
+                values = (one.feedback_docs, one.clusters, one.expansion_vectors, f"{one.beta:g}")
+                rows.append(Row((study, system, *map(str, values)), tuple(map(Cell, self.means[one].tolist()))))
+        return Table(titles, tuple(Column(measure.name) for measure in self.measures), tuple(rows))
+
+
+def sweep_settings(
+    grid: Mapping[str, Sequence[float]], studies: Sequence[str], *, base: ColbertPRF | None = None
+) -> dict[str, tuple[ColbertPRF, ...]]:
+    """The settings of each study: those of its parameters that make sense together, as Ranker and as ReRanker.
+
+    Parameters
+    ----------
+    grid
+        Values by parameter; see ``GRID``.
+    studies
+        Names in ``STUDIES``.
+    base
+        What stays as it is; the defaults if left out.
+
+    Examples
+    --------
+    >>> found = sweep_settings({"clusters": [8, 24], "expansion_vectors": [4, 10]}, ["expansion"])
+    >>> [(one.clusters, one.expansion_vectors, one.rerank) for one in found["expansion"]][:3]
+    [(8, 4, False), (24, 4, False), (24, 10, False)]
+    """
+    base = base or ColbertPRF()
+    found: dict[str, tuple[ColbertPRF, ...]] = {}
+    for study in studies:
+        if study not in STUDIES:
+            raise InputError(f"there is no study {study!r}; choose {', '.join(STUDIES)}")
+        combinations: list[dict[str, float]] = [{}]
+        for name in STUDIES[study]:
+            combinations = [{**known, name: value} for known in combinations for value in grid[name]]
+        # More vectors than clusters cannot be added.
+        kept = [one for one in combinations if one.get("expansion_vectors", 0) <= one.get("clusters", np.inf)]
+        if not kept:
+            raise InputError(f"the study {study!r} has no setting with at most as many vectors added as clusters")
+        found[study] = tuple(replace(base, **one, rerank=rerank) for rerank in (False, True) for one in kept)  # type: ignore[arg-type]
+    return found
+
+
+def run_sweep(
+    index: Index,
+    judged: Judged,
+    studies: Mapping[str, Sequence[ColbertPRF]],
+    measures: Sequence[str] = ("MAP",),
+    *,
+    relevance: int = 1,
+    k: int = 1000,
+    progress: bool = True,
+) -> Sweep:
+    """Measure every setting of every study over all topics.
+
+    A topic is searched once, and its best documents are clustered once for each number of documents and clusters; a
+    setting costs its second pass alone.
+
+    Parameters
+    ----------
+    index
+        With the model its vectors are of.
+    judged
+        Topics and judgements, from :func:`~colbert_prf.experiments.judged.judged_topics`.
+    studies
+        From :func:`sweep_settings`.
+    measures, relevance
+        As :func:`~colbert_prf.evaluation.evaluate` takes them.
+    k
+        Documents per topic.
+    progress
+        Whether a bar may be shown.
+    """
+    parsed = parse_measures(measures, relevance=relevance)
+    settings = list(dict.fromkeys(one for found in studies.values() for one in found))
+    if k < max(one.feedback_docs for one in settings):
+        raise InputError(f"k must be at least as large as the number of feedback documents, found {k}")
+    if index.encoder is None:
+        raise InputError("the index has no encoder, which a study needs for its topics")
+    queries = index.encoder.encode_queries(judged.topics.values())
+    values = []
+    with (
+        ThreadPoolExecutor(available_cores()) as executor,
+        progress_bar("Studying", total=len(judged.topics), unit="topics", shown=progress) as advance,
+    ):
+        for query_id, query in zip(judged.topics, queries, strict=True):
+            kept = KeptFirstPass(index, query, k, threads=available_cores(), executor=executor)
+            found = [kept.scores, *(kept.scores_again(setting) for setting in settings)]
+            values.append(_measured(parsed, judged.qrels[query_id], found))
+            advance(1)
+    means = np.mean(values, axis=0)  # of shape (num_measures, 1 + num_settings)
+    by_setting = {setting: means[:, number] for number, setting in enumerate(settings, start=1)}
+    return Sweep({name: tuple(found) for name, found in studies.items()}, parsed, by_setting, means[:, 0], len(values))
+
+
+def _measured(
+    measures: Sequence[Measure], grades: Mapping[str, int], found: Sequence[Mapping[str, float]]
+) -> npt.NDArray[np.float64]:
+    """Each measure of each ranking of one topic: to ir_measures, rankings are queries with the same judgements."""
+    names = [str(number) for number in range(len(found))]
+    qrels = dict.fromkeys(names, grades)
+    return measure_queries(
+        measures, qrels, {name: ranks_as_scores(one) for name, one in zip(names, found, strict=True)}
+    )

@@ -1,0 +1,115 @@
+"""Reading a segment of a lexical index: mapped arrays, and which of its documents are deleted."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.errors import IndexFormatError
+from colbert_prf.index.arrays import check_array, open_array
+from colbert_prf.index.blobs import Blobs
+from colbert_prf.index.identifiers import Identifiers
+from colbert_prf.index.layout import IndexLayout
+from colbert_prf.lexical.manifest import LexicalSegmentInfo
+
+__all__ = ["LexicalSegment", "Postings"]
+
+_IDENTIFIERS = ("id_bytes", "id_offsets", "id_hashes", "id_order")
+_ARRAYS = (
+    *("offsets", "terms", "frequencies", "lengths", "checksums"),
+    *("posting_offsets", "posting_documents", "posting_frequencies"),
+    *_IDENTIFIERS,
+    *(f"term_{name}" for name in _IDENTIFIERS),
+)
+
+
+class Postings(NamedTuple):
+    """The live documents of a term, ascending, and how often it is in each."""
+
+    positions: npt.NDArray[np.int64]
+    frequencies: npt.NDArray[np.int64]
+
+
+class LexicalSegment:
+    """An immutable run of documents; positions count from 0 within it.
+
+    Parameters
+    ----------
+    layout
+        Of the lexical index.
+    info
+        What the manifest says of it.
+    """
+
+    def __init__(self, layout: IndexLayout, info: LexicalSegmentInfo) -> None:
+        self.info = info
+        self.folder = layout.folder(info.name)
+        arrays = {name: open_array(layout.array(self.folder, name), item) for name, item in info.files.items()}
+        if missing := sorted(set(_ARRAYS) - arrays.keys()):
+            raise IndexFormatError(f"the segment lacks {missing[0]}", path=self.folder)
+        self.offsets: npt.NDArray[np.int64] = arrays["offsets"]
+        self.terms: npt.NDArray[np.int32] = arrays["terms"]
+        self.frequencies: npt.NDArray[np.int32] = arrays["frequencies"]
+        self.lengths: npt.NDArray[np.int64] = arrays["lengths"]
+        self.checksums: npt.NDArray[np.uint32] = arrays["checksums"]
+        self.doc_ids = Identifiers(arrays, folder=self.folder)
+        self.vocabulary = Identifiers({name: arrays[f"term_{name}"] for name in _IDENTIFIERS}, folder=self.folder)
+        self._posting_offsets = arrays["posting_offsets"]
+        self._posting_documents = arrays["posting_documents"]
+        self._posting_frequencies = arrays["posting_frequencies"]
+        self._texts = self._open_texts(layout)
+        self.deleted = self._read_deleted(layout)
+        self._has_deleted = bool(self.deleted.any())
+
+    def __len__(self) -> int:
+        return self.info.num_documents
+
+    def postings(self, term: str) -> Postings:
+        """The live documents of a term."""
+        number = self.vocabulary.find(term)
+        if number is None:
+            return Postings(np.empty(0, np.int64), np.empty(0, np.int64))
+        rows = slice(int(self._posting_offsets[number]), int(self._posting_offsets[number + 1]))
+        positions = self._posting_documents[rows].astype(np.int64)
+        frequencies = self._posting_frequencies[rows].astype(np.int64)
+        if len(positions) and positions[-1] >= len(self):
+            path = IndexLayout.array(self.folder, "posting_documents")
+            raise IndexFormatError(f"position {positions[-1]} of {len(self)} documents: damaged", path=path)
+        if self._has_deleted:
+            live = ~self.deleted[positions]
+            return Postings(positions[live], frequencies[live])
+        return Postings(positions, frequencies)
+
+    def term_frequencies(self, position: int) -> dict[str, int]:
+        """The terms of a document and how often each is in it."""
+        rows = slice(int(self.offsets[position]), int(self.offsets[position + 1]))
+        terms, frequencies = self.terms[rows].tolist(), self.frequencies[rows].tolist()
+        return {self.vocabulary[term]: frequency for term, frequency in zip(terms, frequencies, strict=True)}
+
+    def text(self, position: int) -> str | None:
+        """The text of a document, where texts are kept."""
+        return self._texts[position].decode("utf-8", "surrogatepass") if self._texts is not None else None
+
+    def check(self, layout: IndexLayout) -> None:
+        """Compare every file with its checksum."""
+        for name, info in self.info.files.items():
+            check_array(layout.array(self.folder, name), info)
+
+    def _open_texts(self, layout: IndexLayout) -> Blobs | None:
+        files = self.info.files
+        if "texts_blocks" not in files:
+            return None
+        path = layout.array(self.folder, "texts_blocks")
+        offsets = open_array(layout.array(self.folder, "texts_offsets"), files["texts_offsets"])
+        return Blobs(open_array(path, files["texts_blocks"]), offsets, count=len(self), path=path)
+
+    def _read_deleted(self, layout: IndexLayout) -> npt.NDArray[np.bool_]:
+        deletions = self.info.deletions
+        if deletions is None:
+            return np.zeros(len(self), dtype=np.bool_)
+        path = layout.array(layout.folder(deletions.name), self.info.name)
+        check_array(path, deletions.files["deleted"])
+        packed = open_array(path, deletions.files["deleted"])
+        return np.unpackbits(packed, count=len(self)).astype(np.bool_)

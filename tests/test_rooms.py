@@ -29,6 +29,7 @@ ROOMS = [
     "plots",
     "datasets",
     "evaluation",
+    "training",
     "demo",
     "cli",
 ]

@@ -12,6 +12,7 @@ from colbert_prf.errors import (
     MissingExtraError,
     ModelError,
     OutgrownCodecWarning,
+    ProjectionError,
     StorageError,
     TextError,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "ModelError",
     "ModelSettings",
     "OutgrownCodecWarning",
+    "ProjectionError",
     "Ranking",
     "Retriever",
     "Searcher",

@@ -14,21 +14,19 @@ import argparse
 import random
 import shutil
 import tempfile
-from collections.abc import Iterable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
-import torch
 from sentence_transformers import MultiVectorEncoder
-from sentence_transformers.base.modules import Dense, Normalize, Transformer
+from sentence_transformers.base.modules import Normalize, Transformer
 from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 
 from colbert_prf.datasets import read_corpus
 from colbert_prf.encoder.export import export_model
 from colbert_prf.encoder.folder import ModelFolder
+from colbert_prf.training.projection import linear_head, principal_components, token_vectors
 
 DIM = 128
 SEED = 42
@@ -45,7 +43,8 @@ def main() -> None:
     print(
         f"{len(vectors):,} token vectors of {len(sample):,} passages; {DIM} dimensions keep {kept:.1%} of the variance"
     )
-    checkpoint = MultiVectorEncoder(modules=[transformer, head(projection, mean), MultiVectorMask(), normalize()])
+    head = linear_head(projection, mean)
+    checkpoint = MultiVectorEncoder(modules=[transformer, head, MultiVectorMask(), normalize()])
     with tempfile.TemporaryDirectory() as work:
         checkpoint.save_pretrained(f"{work}/checkpoint", create_model_card=False)
         for name, int8 in (("float32", False), ("int8", True)):
@@ -69,42 +68,6 @@ def base_transformer() -> Transformer:
 def sample_of(passages: str, size: int) -> list[str]:
     texts = [text for _, text in read_corpus(passages, empty="skip")]
     return random.Random(SEED).sample(texts, min(size, len(texts)))
-
-
-def token_vectors(transformer: Transformer, texts: Iterable[str]) -> list[npt.NDArray[np.float32]]:
-    """Encode one text at a time, so that the result does not depend on batches."""
-    rows = []
-    with torch.inference_mode():
-        for text in texts:
-            features = transformer.preprocess([text], task="document")
-            rows.append(transformer(features)["token_embeddings"][0].numpy())
-    return rows
-
-
-def principal_components(
-    vectors: npt.NDArray[np.float32], *, dim: int, centred: bool
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float]:
-    """The directions of largest variance (rows), the mean taken off first, and the share they keep."""
-    mean = vectors.mean(axis=0, dtype=np.float64) if centred else np.zeros(vectors.shape[1])
-    shifted = vectors - mean
-    values, directions = np.linalg.eigh(shifted.T @ shifted)
-    order = np.argsort(values)[::-1]
-    components = directions[:, order[:dim]].T
-    # The sign of an eigenvector is arbitrary: make its largest component positive.
-    signs = np.sign(components[np.arange(dim), np.abs(components).argmax(axis=1)])
-    return components * signs[:, None], mean, float(values[order[:dim]].sum() / values.sum())
-
-
-def head(projection: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]) -> Dense:
-    return Dense(
-        in_features=projection.shape[1],
-        out_features=DIM,
-        bias=True,
-        activation_function=torch.nn.Identity(),
-        init_weight=torch.tensor(projection, dtype=torch.float32),
-        init_bias=torch.tensor(-projection @ mean, dtype=torch.float32),
-        module_input_name="token_embeddings",
-    )
 
 
 def normalize() -> Normalize:

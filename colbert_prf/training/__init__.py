@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from colbert_prf.training.colbert import TrainingReport, train_colbert
 from colbert_prf.training.examples import Example, read_examples, write_examples
+from colbert_prf.training.settings import ModelForm, TrainingSettings
 
-__all__ = ["Example", "read_examples", "write_examples"]
+__all__ = [
+    "Example",
+    "ModelForm",
+    "TrainingReport",
+    "TrainingSettings",
+    "read_examples",
+    "train_colbert",
+    "write_examples",
+]

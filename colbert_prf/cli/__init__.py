@@ -16,6 +16,7 @@ from colbert_prf.cli.index import add, delete, index, merge, verify
 from colbert_prf.cli.info import info
 from colbert_prf.cli.plot import plot
 from colbert_prf.cli.search import search
+from colbert_prf.cli.train import train
 from colbert_prf.errors import ColbertPrfError
 from colbert_prf.version import __version__
 
@@ -38,7 +39,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, index, search, plot, add, delete, merge, verify, info, evaluate, export):
+for command in (demo, index, search, plot, add, delete, merge, verify, info, evaluate, train, export):
     cli.add_command(command)
 
 

@@ -151,20 +151,20 @@ def _run(
     settings: Any,
     options: dict[str, Any],
 ) -> TrainingReport:
-    from colbert_prf.training import ModelForm, train_colbert
+    from colbert_prf.training import ModelForm, train_colbert, train_cross_encoder
 
+    common = {
+        "settings": settings,
+        "validation": validation,
+        "resume": options["resume"],
+        "int8": not options["float32"],
+        "device": options["device"],
+    }
+    if kind == "cross-encoder":
+        length = options["query_length"] + options["document_length"]
+        return train_cross_encoder(examples, base, output, max_length=length, **common)
     form = ModelForm(**{name: options[name] for name in ModelForm.__dataclass_fields__})
-    return train_colbert(
-        examples,
-        base,
-        output,
-        form=form,
-        settings=settings,
-        validation=validation,
-        resume=options["resume"],
-        int8=not options["float32"],
-        device=options["device"],
-    )
+    return train_colbert(examples, base, output, form=form, **common)
 
 
 def _examples(triples: Sequence[str], options: dict[str, Any]) -> tuple[list[Example], list[Example]]:

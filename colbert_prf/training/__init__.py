@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from colbert_prf.training.colbert import TrainingReport, train_colbert
+from colbert_prf.training.cross_encoder import train_cross_encoder
 from colbert_prf.training.examples import Example, read_examples, write_examples
 from colbert_prf.training.mining import Mining, find_in_run, find_with, mine_negatives
 from colbert_prf.training.settings import ModelForm, TrainingSettings
@@ -21,5 +22,6 @@ __all__ = [
     "read_examples",
     "score_examples",
     "train_colbert",
+    "train_cross_encoder",
     "write_examples",
 ]

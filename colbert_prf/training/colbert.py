@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -14,7 +13,6 @@ from colbert_prf.encoder.checkpoint import open_checkpoint
 from colbert_prf.encoder.export import Agreement, export_model
 from colbert_prf.encoder.folder import ModelFolder
 from colbert_prf.errors import InputError
-from colbert_prf.training.card import write_card
 from colbert_prf.training.examples import Example
 from colbert_prf.training.fitting import Fitted, columns_of, fit, require_trainer, seeded, validation_samples
 from colbert_prf.training.losses import colbert_loss
@@ -122,9 +120,7 @@ def train_colbert(
         model.save_pretrained(str(run.folder / "trained"), create_model_card=False)
         agreement = _assemble(run, int8)
         record = {**identity, "fitted": asdict(fitted), "parameters_trained": num_parameters, "int8": int8}
-        (run.model / "training.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-        write_card(run.model, name=run.output.name, kind="ColBERT", record=record, num_examples=len(examples))
-    run.publish()
+        run.publish(kind="ColBERT", record=record, num_examples=len(examples))
     return TrainingReport(run.output, len(examples), num_parameters, fitted, agreement)
 
 

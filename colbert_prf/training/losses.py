@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import torch
     from sentence_transformers import MultiVectorEncoder
 
-__all__ = ["colbert_loss", "softmax_cross_entropy"]
+__all__ = ["colbert_loss", "cross_encoder_loss", "softmax_cross_entropy"]
 
 
 def softmax_cross_entropy(scores: torch.Tensor) -> torch.Tensor:
@@ -42,6 +42,34 @@ def colbert_loss(model: MultiVectorEncoder, settings: TrainingSettings) -> torch
     if settings.loss == "distill":
         return MultiVectorDistillKLDivLoss(model, temperature=settings.temperature)
     return _pairwise_loss(model)
+
+
+def cross_encoder_loss(model: Any, settings: TrainingSettings) -> torch.nn.Module:
+    """The loss of a cross-encoder over the same columns: towards the positive, or a teacher's distribution."""
+    import torch
+    from sentence_transformers.util import batch_to_device
+
+    class SoftmaxLoss(torch.nn.Module):  # type: ignore[misc]  # untyped without the extra
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, columns: Any, labels: Any = None, **options: Any) -> torch.Tensor:
+            query, *documents = columns
+            pairs = [(q, d) for row in zip(query, *documents, strict=True) for q, d in _pairs(row)]
+            features = batch_to_device(self.model.preprocess(pairs), self.model.device)
+            scores = self.model(features)["scores"].view(len(query), len(documents))
+            if settings.loss != "distill":
+                return softmax_cross_entropy(scores)
+            wanted = torch.stack(list(labels)).to(scores) / settings.temperature
+            return torch.nn.functional.cross_entropy(scores / settings.temperature, wanted.softmax(dim=1))
+
+    return SoftmaxLoss()
+
+
+def _pairs(row: tuple[str, ...]) -> list[tuple[str, str]]:
+    query, *documents = row
+    return [(query, document) for document in documents]
 
 
 def _pairwise_loss(model: MultiVectorEncoder) -> torch.nn.Module:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from colbert_prf.errors import InputError, StorageError
+from colbert_prf.training.card import write_card
 
 __all__ = ["TrainingRun"]
 
@@ -103,8 +104,16 @@ class TrainingRun:
             if not (path / "trainer_state.json").exists():
                 shutil.rmtree(path)
 
-    def publish(self) -> None:
-        """Move the finished model to its place and remove the states."""
+    def publish(self, *, kind: str, record: Mapping[str, Any], num_examples: int) -> None:
+        """Write what happened and the model card, move the finished model to its place and remove the states.
+
+        Parameters
+        ----------
+        kind, record, num_examples
+            See :func:`~colbert_prf.training.card.write_card`.
+        """
+        (self.model / "training.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        write_card(self.model, name=self.output.name, kind=kind, record=record, num_examples=num_examples)
         self.model.rename(self.output)
         shutil.rmtree(self.folder)
 

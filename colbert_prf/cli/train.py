@@ -127,7 +127,9 @@ def train(triples: tuple[str, ...], base: str, output: Path, kind: str, as_json:
       colbert-prf train triples.tsv --kind cross-encoder --base small-encoder --output my-reranker --rate 2e-5
     """
     from colbert_prf.training import TrainingSettings
+    from colbert_prf.training.fitting import require_trainer
 
+    require_trainer()
     if output.exists():  # said before an hour of mining, not after
         raise InputError(f"{output} exists already; name another folder, or remove it first")
     settings = {name: options[name] for name in TrainingSettings.__dataclass_fields__ if options.get(name) is not None}
@@ -135,7 +137,11 @@ def train(triples: tuple[str, ...], base: str, output: Path, kind: str, as_json:
     examples, validation = _examples(triples, options)
     if options["loss"] is None and examples[0].scores:
         checked = TrainingSettings(**{**settings, "loss": "distill"})
-    report = _run(kind, examples, validation, base, output, checked, options)
+    try:
+        report = _run(kind, examples, validation, base, output, checked, options)
+    except KeyboardInterrupt:
+        click.echo(f"The states so far are in {output}.training: continue with --resume.", err=True)
+        raise
     if as_json:
         print_json({**asdict(report), "output": str(report.output)})
         return

@@ -25,6 +25,7 @@ def calls(monkeypatch):
         fitted = Fitted(2, 1.0, ((1, 0.7), (2, 0.5)), ((0, 0.5), (2, 0.5)))
         return TrainingReport(output, len(examples), 10, fitted, colbert.Agreement(0.0, 1.0, 1.0))
 
+    monkeypatch.setattr("colbert_prf.training.fitting.require_trainer", lambda: None)
     monkeypatch.setattr("colbert_prf.training.train_colbert", record)
     monkeypatch.setattr("colbert_prf.training.train_cross_encoder", record)
     return seen
@@ -122,6 +123,14 @@ def test_a_cross_encoder_reads_question_and_passage_together(calls, triples, tmp
 def test_a_bad_setting_is_said_before_anything_is_read(calls, tmp_path, arguments, message):
     done = run(tmp_path / "missing.tsv", *arguments, output=tmp_path / "model")
     assert message in done.output or message in str(done.exception)
+
+
+def test_an_interruption_says_how_to_go_on(calls, triples, tmp_path, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("colbert_prf.training.train_colbert", interrupted)
+    assert "model.training: continue with --resume" in run(triples, output=tmp_path / "model").stderr
 
 
 def test_an_output_that_exists_is_said_before_anything_is_read(calls, tmp_path):

@@ -122,7 +122,7 @@ class TrainingRun:
         """Say plainly that the disk is full, which each library says in its own way."""
         try:
             yield
-        except (OSError, RuntimeError) as error:
+        except _write_errors() as error:
             full = getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error)
             existing = next(path for path in (self.folder, *self.folder.parents) if path.exists())
             if not full and shutil.disk_usage(existing).free > LEAST_ROOM:
@@ -131,3 +131,12 @@ class TrainingRun:
                 "the disk is full; the last complete state is kept: make room, then continue with --resume",
                 path=self.folder,
             ) from error
+
+
+def _write_errors() -> tuple[type[Exception], ...]:
+    """What a failure to write is raised as: by Python, by PyTorch and by safetensors."""
+    try:
+        from safetensors import SafetensorError
+    except ImportError:
+        return OSError, RuntimeError
+    return OSError, RuntimeError, SafetensorError

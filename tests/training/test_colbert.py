@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from colbert_prf import Encoder, InputError, ModelError, StorageError
+from colbert_prf import Encoder, InputError, ModelError, ModelSettings, StorageError
+from colbert_prf.encoder.export import Agreement
 from colbert_prf.training import Example, ModelForm, TrainingSettings, train_colbert
 from colbert_prf.training.colbert import fit_colbert
 from colbert_prf.training.losses import colbert_loss, softmax_cross_entropy
@@ -159,6 +161,40 @@ def test_an_interrupted_run_resumed_equals_one_without_interruption(base, tmp_pa
     assert measured.validation == expected.validation
     assert measured.losses == expected.losses
     assert equal(weights_of(resumed), weights_of(whole))
+
+
+def test_a_run_whose_export_failed_is_finished_by_resuming(base, tmp_path, monkeypatch):
+    given = []
+
+    def export(model, output, *, int8):
+        given.append({file.name: file.read_bytes() for file in Path(model).rglob("*.safetensors")})
+        if len(given) == 1:
+            raise ModelError("it cannot be exported")
+        output.mkdir()
+        (output / "colbert_prf.json").write_text(ModelSettings(name="tiny", dim=8).to_json())
+        return Agreement(0.0, 1.0, 1.0)
+
+    monkeypatch.setattr("colbert_prf.training.colbert.export_model", export)
+    with pytest.raises(ModelError, match="cannot be exported"):
+        trained(base, tmp_path / "model", validation=EXAMPLES)
+    steps = []
+    trained(base, tmp_path / "model", validation=EXAMPLES, resume=True, on_step=steps.append)
+    assert steps == []
+    assert given[0] == given[1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), RuntimeError("No space left on device (28)")]
+)
+def test_a_full_disk_is_named_whoever_notices_it(tmp_path, error):
+    with pytest.raises(StorageError, match="the disk is full"), TrainingRun(tmp_path / "model").room_needed():
+        raise error
+
+
+def test_another_failure_stays_what_it_is(tmp_path):
+    with pytest.raises(RuntimeError, match="shapes differ"), TrainingRun(tmp_path / "model").room_needed():
+        raise RuntimeError("shapes differ")
 
 
 def test_what_happened_is_written_down(whole):

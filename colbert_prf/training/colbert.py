@@ -7,17 +7,16 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from colbert_prf.encoder.checkpoint import open_checkpoint
 from colbert_prf.encoder.export import Agreement, export_model
 from colbert_prf.encoder.folder import ModelFolder
-from colbert_prf.errors import InputError
 from colbert_prf.training.examples import Example
 from colbert_prf.training.fitting import Fitted, columns_of, fit, require_trainer, seeded, validation_samples
 from colbert_prf.training.losses import colbert_loss
-from colbert_prf.training.run import TrainingRun
-from colbert_prf.training.settings import ModelForm, TrainingSettings, digest_of
+from colbert_prf.training.run import TrainingRun, begin_run
+from colbert_prf.training.settings import ModelForm, TrainingSettings
 from colbert_prf.training.student import build_student, set_dropout, train_last_layers
 
 if TYPE_CHECKING:
@@ -100,28 +99,11 @@ def train_colbert(
     """
     require_trainer()
     form, settings = form or ModelForm(), settings or TrainingSettings()
-    if not examples:
-        raise InputError("there are no examples to learn from")
-    settings.check_examples(list(examples[:1]))
-    run = TrainingRun(Path(output))
-    identity = {
-        "base": base,
-        "examples": digest_of(examples),
-        "validation": digest_of(validation),
-        "form": asdict(form),
-        "settings": asdict(settings),
-    }
-    run.open(identity, resume=resume)
+    run, identity = begin_run(output, examples, validation, settings, resume=resume, base=base, form=asdict(form))
     model, fitted = fit_colbert(
         run, examples, base, form, settings, validation=validation, device=device, progress=progress, on_step=on_step
     )
-    num_parameters = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
-    with run.room_needed():
-        model.save_pretrained(str(run.folder / "trained"), create_model_card=False)
-        agreement = _assemble(run, int8)
-        record = {**identity, "fitted": asdict(fitted), "parameters_trained": num_parameters, "int8": int8}
-        run.publish(kind="ColBERT", record=record, num_examples=len(examples))
-    return TrainingReport(run.output, len(examples), num_parameters, fitted, agreement)
+    return _finished(run, model, identity, fitted, len(examples), int8)
 
 
 def fit_colbert(
@@ -173,12 +155,20 @@ def _start(
     return open_checkpoint(str(run.start), device=device)
 
 
-def _assemble(run: TrainingRun, int8: bool) -> Agreement:
-    """Export the trained model, name it and put the PyTorch one beside it."""
-    shutil.rmtree(run.model, ignore_errors=True)
-    agreement = export_model(run.folder / "trained", run.model, int8=int8)
-    folder = ModelFolder(run.model)
-    named = replace(folder.read_settings(), name=run.output.name)
-    folder.settings_file.write_text(named.to_json(), encoding="utf-8")
-    (run.folder / "trained").rename(run.model / "checkpoint")
-    return agreement
+def _finished(
+    run: TrainingRun, model: MultiVectorEncoder, identity: dict[str, Any], fitted: Fitted, num_examples: int, int8: bool
+) -> TrainingReport:
+    """Export the trained model, name it, put the PyTorch one beside it and move it all to its place."""
+    num_parameters = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+    saved = run.folder / "trained"
+    with run.room_needed():
+        model.save_pretrained(str(saved), create_model_card=False)
+        shutil.rmtree(run.model, ignore_errors=True)
+        agreement = export_model(saved, run.model, int8=int8)
+        folder = ModelFolder(run.model)
+        named = replace(folder.read_settings(), name=run.output.name)
+        folder.settings_file.write_text(named.to_json(), encoding="utf-8")
+        saved.rename(run.model / "checkpoint")
+        record = {**identity, "fitted": asdict(fitted), "parameters_trained": num_parameters, "int8": int8}
+        run.publish(kind="ColBERT", record=record, num_examples=num_examples)
+    return TrainingReport(run.output, num_examples, num_parameters, fitted, agreement)

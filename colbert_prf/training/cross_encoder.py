@@ -15,8 +15,8 @@ from colbert_prf.training.cross_encoder_export import export_cross_encoder
 from colbert_prf.training.examples import Example
 from colbert_prf.training.fitting import Fitted, columns_of, fit, require_trainer, seeded, validation_samples
 from colbert_prf.training.losses import cross_encoder_loss
-from colbert_prf.training.run import TrainingRun
-from colbert_prf.training.settings import TrainingSettings, digest_of
+from colbert_prf.training.run import TrainingRun, begin_run
+from colbert_prf.training.settings import TrainingSettings
 from colbert_prf.training.student import check_encoder, set_dropout, train_last_layers
 
 __all__ = ["MAX_LENGTH", "fit_cross_encoder", "train_cross_encoder"]
@@ -51,20 +51,11 @@ def train_cross_encoder(
     """
     require_trainer()
     settings = settings or TrainingSettings()
-    if not examples:
-        raise InputError("there are no examples to learn from")
-    settings.check_examples(list(examples[:1]))
     if settings.loss == "in-batch":
         raise InputError("a cross-encoder has no loss 'in-batch', which would read every pair; use 'pairwise'")
-    run = TrainingRun(Path(output))
-    identity = {
-        "base": base,
-        "examples": digest_of(examples),
-        "validation": digest_of(validation),
-        "max_length": max_length,
-        "settings": asdict(settings),
-    }
-    run.open(identity, resume=resume)
+    run, identity = begin_run(
+        output, examples, validation, settings, resume=resume, base=base, form={"max_length": max_length}
+    )
     model, fitted = fit_cross_encoder(
         run,
         examples,

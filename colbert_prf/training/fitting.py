@@ -119,8 +119,7 @@ def fit(
     on_step
         Called with the number of each step that is done.
     """
-    per_epoch = math.ceil(len(dataset) / settings.batch_size)
-    steps = settings.steps or math.ceil(per_epoch * settings.epochs)
+    steps = settings.steps or math.ceil(math.ceil(len(dataset) / settings.batch_size) * settings.epochs)
     run.remove_incomplete()
     last = run.last_checkpoint()
     run.check_room((STATES_KEPT + 1) * BYTES_PER_STATE * sum(weight.numel() for weight in model.parameters()))
@@ -144,13 +143,12 @@ def fit(
         )
         trainer.remove_callback(_printer())
         trainer.train(resume_from_checkpoint=str(last) if last else None)
-    history = trainer.state.log_history
-    return Fitted(
-        steps=trainer.state.global_step,
-        seconds=perf_counter() - began,
-        losses=_series(history, "loss"),
-        validation=_series(history, f"eval_{MEASURE}"),
-    )
+    return _fitted(trainer.state, perf_counter() - began)
+
+
+def _fitted(state: Any, seconds: float) -> Fitted:
+    losses, validation = (_series(state.log_history, key) for key in ("loss", f"eval_{MEASURE}"))
+    return Fitted(state.global_step, seconds, losses, validation)
 
 
 def _series(history: list[dict[str, float]], key: str) -> tuple[tuple[int, float], ...]:

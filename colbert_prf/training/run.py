@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from colbert_prf.errors import InputError, StorageError
 from colbert_prf.training.card import write_card
+from colbert_prf.training.examples import Example
+from colbert_prf.training.settings import TrainingSettings, digest_of
 
-__all__ = ["TrainingRun"]
+__all__ = ["TrainingRun", "begin_run"]
 
 LEAST_ROOM = 64 * 2**20
 """Below this many free bytes a failure to write is taken for a full disk, whatever the library that failed says."""
@@ -131,6 +134,36 @@ class TrainingRun:
                 "the disk is full; the last complete state is kept: make room, then continue with --resume",
                 path=self.folder,
             ) from error
+
+
+def begin_run(
+    output: str | os.PathLike[str],
+    examples: Sequence[Example],
+    validation: Sequence[Example],
+    settings: TrainingSettings,
+    *,
+    resume: bool,
+    **others: Any,
+) -> tuple[TrainingRun, dict[str, Any]]:
+    """Check the examples and open a run, with what identifies it.
+
+    Raises
+    ------
+    InputError
+        If there are no examples, the loss cannot use them, or the run cannot be opened.
+    """
+    if not examples:
+        raise InputError("there are no examples to learn from")
+    settings.check_examples(examples)
+    identity = {
+        "examples": digest_of(examples),
+        "validation": digest_of(validation),
+        "settings": asdict(settings),
+        **others,
+    }
+    run = TrainingRun(Path(output))
+    run.open(identity, resume=resume)
+    return run, identity
 
 
 def _write_errors() -> tuple[type[Exception], ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
@@ -108,7 +108,7 @@ class TrainingSettings:
         if self.dropout is not None and not 0 <= self.dropout < 1:
             raise InputError(f"dropout must be at least 0 and less than 1, found {self.dropout}")
 
-    def check_examples(self, examples: list[Example]) -> None:
+    def check_examples(self, examples: Sequence[Example]) -> None:
         """Refuse examples the loss cannot learn from."""
         num_documents = len(examples[0].documents)
         if num_documents < 2 and self.loss != "in-batch":

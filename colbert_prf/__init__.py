@@ -12,6 +12,7 @@ from colbert_prf.errors import (
     MissingExtraError,
     ModelError,
     OutgrownCodecWarning,
+    ProjectionError,
     StorageError,
     TextError,
 )
@@ -95,6 +96,7 @@ __all__ = [  # noqa: RUF022
     "OutgrownCodecWarning",
     "PairScorer",
     "RM3",
+    "ProjectionError",
     "Ranking",
     "Reranker",
     "Retriever",

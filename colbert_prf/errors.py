@@ -7,6 +7,7 @@
     │   ├── DatasetError      a corpus, topics, qrels or run file is malformed
     │   └── TextError         a text cannot be encoded
     ├── ModelError            a model folder or checkpoint cannot be used
+    │   └── ProjectionError   a text encoder without ColBERT's projection
     ├── StorageError          an index folder, or a file of token frequencies, cannot be used
     │   ├── IndexFormatError  a file is missing, damaged, foreign or of another format version
     │   ├── IndexLockedError  another writer is at work
@@ -35,6 +36,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "OutgrownCodecWarning",
+    "ProjectionError",
     "StorageError",
     "TextError",
 ]
@@ -79,6 +81,10 @@ class TextError(InputError):
 
 class ModelError(ColbertPrfError):
     """A model folder or checkpoint is missing, damaged or of a kind that cannot be used."""
+
+
+class ProjectionError(ModelError):
+    """A text encoder without ColBERT's projection: it can be trained, not used."""
 
 
 class StorageError(ColbertPrfError):

@@ -17,11 +17,12 @@ from typing import NamedTuple
 import ir_measures
 import numpy as np
 import numpy.typing as npt
-from build_embedded_model import base_transformer, principal_components, sample_of, token_vectors
+from build_embedded_model import base_transformer, sample_of
 from ir_measures import AP, nDCG
 
 from colbert_prf.datasets import read_corpus, read_qrels, read_topics
 from colbert_prf.kernels.maxsim import maxsim
+from colbert_prf.training.projection import principal_components, token_vectors
 
 Matrix = npt.NDArray[np.float32]
 Projection = Callable[[Matrix], Matrix]

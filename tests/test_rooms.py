@@ -35,6 +35,7 @@ ROOMS = [
     "fusion",
     "evaluation",
     "experiments",
+    "training",
     "demo",
     "cli",
 ]

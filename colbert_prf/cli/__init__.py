@@ -22,6 +22,7 @@ from colbert_prf.cli.run import run
 from colbert_prf.cli.search import search
 from colbert_prf.cli.sweep import sweep
 from colbert_prf.cli.term_weights import term_weights
+from colbert_prf.cli.train import train
 from colbert_prf.errors import ColbertPrfError
 from colbert_prf.version import __version__
 
@@ -60,6 +61,7 @@ for command in (
     experiment,
     sweep,
     expansions,
+    train,
     export,
     term_weights,
 ):

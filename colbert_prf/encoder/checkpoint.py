@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from colbert_prf.encoder.settings import ModelSettings
 from colbert_prf.encoder.tokenization import Tokenization
-from colbert_prf.errors import MissingExtraError, ModelError
+from colbert_prf.errors import MissingExtraError, ModelError, ProjectionError
 
 if TYPE_CHECKING:
     from sentence_transformers import MultiVectorEncoder
 
-__all__ = ["open_checkpoint", "quiet_logger", "tokenization_of"]
+__all__ = ["no_progress_bar", "open_checkpoint", "quiet_logger", "tokenization_of"]
 
 
 def open_checkpoint(model: str, *, device: str | None = None, **options: Any) -> MultiVectorEncoder:
@@ -35,21 +35,22 @@ def open_checkpoint(model: str, *, device: str | None = None, **options: Any) ->
     MissingExtraError
         If sentence-transformers is not installed.
     ModelError
-        If it cannot open the checkpoint, or would start from a random projection.
+        If it cannot open the checkpoint; a :class:`ProjectionError` if it would start from a random projection.
     """
     try:
         from sentence_transformers import MultiVectorEncoder
     except ImportError as error:
         raise MissingExtraError(f"Opening the PyTorch checkpoint {model}", extra="hub") from error
     try:
-        with _listening("sentence_transformers") as messages, quiet_logger("transformers"), _no_progress_bar():
+        with _listening("sentence_transformers") as messages, quiet_logger("transformers"), no_progress_bar():
             checkpoint = MultiVectorEncoder(model, device=device, local_files_only=Path(model).is_dir(), **options)
     except Exception as error:  # safetensors, tokenizers and transformers each raise their own
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise ModelError(f"{model}: not a ColBERT checkpoint sentence-transformers can open ({reason[0]})") from error
     if any("randomly-initialised projection" in message for message in messages):
-        raise ModelError(
-            f"{model}: a text encoder without ColBERT's projection; give a ColBERT checkpoint, or train one from it"
+        raise ProjectionError(
+            f"{model}: a text encoder without ColBERT's projection; give a ColBERT checkpoint, or train one with: "
+            f"colbert-prf train TRIPLES --base {model} --output OUTPUT"
         )
     return checkpoint
 
@@ -114,7 +115,8 @@ def quiet_logger(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def _no_progress_bar() -> Iterator[None]:
+def no_progress_bar() -> Iterator[None]:
+    """Keep transformers from showing bars of its own, for as long as the block runs."""
     from transformers.utils import logging as transformers_logging
 
     shown = transformers_logging.is_progress_bar_enabled()

@@ -25,7 +25,7 @@ from colbert_prf.types import EncodedDocument, EncodedQuery
 if TYPE_CHECKING:
     from sentence_transformers import MultiVectorEncoder
 
-__all__ = ["SAMPLE_TEXTS", "Agreement", "compare_encoders", "export_model"]
+__all__ = ["SAMPLE_TEXTS", "Agreement", "compare_encoders", "export_model", "strip_traces"]
 
 SAMPLE_TEXTS = (
     "do goldfish grow",
@@ -158,10 +158,10 @@ def _write_network(checkpoint: MultiVectorEncoder, file: Path) -> None:
             )
     except ModuleNotFoundError as error:
         raise MissingExtraError("Exporting to ONNX", extra="hub") from error
-    _strip_traces(file)
+    strip_traces(file)
 
 
-def _strip_traces(file: Path) -> None:
+def strip_traces(file: Path) -> None:
     """Remove what the tracer wrote for debugging: source lines and paths of this machine have no place in a model."""
     import onnx
 

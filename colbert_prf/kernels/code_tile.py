@@ -1,4 +1,4 @@
-"""Scores of four packed document vectors and sixteen query vectors in byte arithmetic: the innermost loop of a search.
+"""Scores of four packed document vectors and 16 or 8 query vectors in byte arithmetic: the innermost loop of a search.
 
 ``vpmaddubsw`` multiplies 32 unsigned bytes (residual codes of a document vector) by 32 signed bytes (a query) at
 once, four times what float32 does. LLVM finds that instruction in the portable IR below (a saturating sum of two
@@ -41,35 +41,44 @@ _BYTES, _SHORTS, _WIDE, _SUMS, _FLOATS = (
 
 
 def _dot_products(
-    arrays: Arrays, buffer: Any, row: Any, dim: Any, planes: Any, queries: Any, ones: Any, width: Any, column: Any
+    arrays: Arrays,
+    eights: int,
+    buffer: Any,
+    row: Any,
+    dim: Any,
+    planes: Any,
+    queries: Any,
+    ones: Any,
+    width: Any,
+    column: Any,
 ) -> list[list[Any]]:
-    """Two int32 vectors of eight columns for each of the rows, as stack variables."""
+    """For each of the rows int32 vectors of eight columns, as stack variables."""
     builder = arrays.builder
-    sums = arrays.accumulators(ROWS, 2, _SUMS, 0)
+    sums = arrays.accumulators(ROWS, eights, _SUMS, 0)
     one = builder.sext(arrays.load(ones, int64(0), _SHORTS), _WIDE)
     stride = builder.mul(planes, dim)
     with cgutils.for_range(builder, planes) as plane:
         # The highest plane first: what is there so far is worth sixteen times the next one.
         skipped = builder.mul(builder.sub(builder.sub(planes, plane.index), int64(1)), dim)
         starts = [builder.add(builder.mul(builder.add(row, int64(r)), stride), skipped) for r in range(ROWS)]
-        for variable in (variable for pair in sums for variable in pair):
+        for variable in (variable for of_row in sums for variable in of_row):
             builder.store(builder.shl(builder.load(variable), ir.Constant(_SUMS, [4] * 8)), variable)
         with cgutils.for_range_slice(builder, int64(0), dim, int64(BLOCK), INT64, inc=True) as (block, _):
-            shorts: list[list[Any]] = [[None, None] for _ in range(ROWS)]
+            shorts: list[list[Any]] = [[None] * eights for _ in range(ROWS)]
             for step in range(0, BLOCK, 4):
                 d = builder.add(block, int64(step))
                 place = builder.add(builder.mul(d, width), builder.mul(column, int64(4)))
-                query = [arrays.load(queries, builder.add(place, int64(32 * half)), _BYTES) for half in range(2)]
+                query = [arrays.load(queries, builder.add(place, int64(32 * eight)), _BYTES) for eight in range(eights)]
                 for r in range(ROWS):
                     four_codes = arrays.load(buffer, builder.add(starts[r], d), INT32)
                     value = builder.bitcast(arrays.splat(four_codes, _SUMS), _BYTES)
-                    for half in range(2):
-                        term = sum_of_byte_products(arrays, value, query[half])
-                        shorts[r][half] = term if step == 0 else builder.add(shorts[r][half], term)
-            for r in range(ROWS):
-                for half in range(2):
-                    total = builder.add(builder.load(sums[r][half]), sum_of_neighbours(arrays, shorts[r][half], one))
-                    builder.store(total, sums[r][half])
+                    for eight in range(eights):
+                        term = sum_of_byte_products(arrays, value, query[eight])
+                        shorts[r][eight] = term if step == 0 else builder.add(shorts[r][eight], term)
+            for of_row, short in zip(sums, shorts, strict=True):
+                for variable, value in zip(of_row, short, strict=True):
+                    total = builder.add(builder.load(variable), sum_of_neighbours(arrays, value, one))
+                    builder.store(total, variable)
     return sums
 
 
@@ -93,9 +102,9 @@ def _raise_best(
     gain = builder.fadd(builder.fmul(steps, _constant(GAIN_STEP)), _constant(GAIN_LOW))
     gain = arrays.splat(gain, _FLOATS)
     centroid = builder.mul(arrays.element(codes, position), width)
-    for half in range(2):
-        j = builder.add(column, int64(8 * half))
-        dot = builder.fmul(builder.sitofp(builder.load(sums[half]), _FLOATS), arrays.load(factors, j, _FLOATS))
+    for eight, variable in enumerate(sums):
+        j = builder.add(column, int64(8 * eight))
+        dot = builder.fmul(builder.sitofp(builder.load(variable), _FLOATS), arrays.load(factors, j, _FLOATS))
         residual = builder.fmul(builder.fadd(dot, arrays.load(constants, j, _FLOATS)), scale)
         score = builder.fmul(builder.fadd(residual, arrays.load(table, builder.add(centroid, j), _FLOATS)), gain)
         arrays.store(_larger(builder, score, arrays.load(best, j, _FLOATS)), best, j)
@@ -113,46 +122,55 @@ def _constant(value: np.float32) -> ir.Constant:
     return ir.Constant(FLOAT, float(value))
 
 
-@intrinsic
-def code_tile(
-    _context: Any,
-    buffer: Any,
-    row: Any,
-    dim: Any,
-    planes: Any,
-    query: Any,
-    width: Any,
-    column: Any,
-    store: Any,
-    first: Any,
-    count: Any,
-    best: Any,
-) -> Any:
-    """Raise ``best`` to the scores of up to four document vectors, for the query columns ``column`` to ``column + 15``.
+def _code_tile(eights: int) -> Any:
+    @intrinsic
+    def code_tile(
+        _context: Any,
+        buffer: Any,
+        row: Any,
+        dim: Any,
+        planes: Any,
+        query: Any,
+        width: Any,
+        column: Any,
+        store: Any,
+        first: Any,
+        count: Any,
+        best: Any,
+    ) -> Any:
+        number = types.int64
+        signature = types.void(buffer, number, number, number, query, number, number, store, number, number, best)
 
-    For r in 0 .. min(4, count) - 1 and each column j::
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            arrays = Arrays(context, builder, signature, values)
+            buffer, row, dim, planes, query, width, column, store, first, count, best = arrays
+            sums = _dot_products(arrays, eights, buffer, row, dim, planes, query[0], query[4], width, column)
+            for r in range(ROWS):
+                with builder.if_then(builder.icmp_signed("<", int64(r), count)):
+                    _raise_best(arrays, sums[r], query, width, column, store, builder.add(first, int64(r)), best)
+            return context.get_dummy_value()
 
-        code[d] = sum(16**plane * buffer[row + r, plane, d] for plane in range(planes))
-        dot = sum(code[d] * queries[d // 4, j, d % 4] for d in range(dim))
-        score = table[codes[first + r], j] + scales[first + r, 0] * (factors[j] * dot + constants[j])
-        score = score * (GAIN_LOW + GAIN_STEP * scales[first + r, 1])
-        best[j] = max(best[j], score)
+        return signature, generate
 
-    ``buffer`` (rows, planes, dim) uint8 of at most 15 and ``best`` (width,) float32. ``query`` consists of ``queries``
-    (dim / 4, width, 4) int8, ``factors`` and ``constants`` (width,) float32, ``table`` (num_centroids, width) float32
-    and ``ones`` (16,) int16; ``store`` of ``codes``, unsigned integers, ``packed``, which is not used here,
-    ``scales`` (num_vectors, 2) uint8 and ``offsets``, not used either. ``dim`` is a multiple of 16.
-    """
-    number = types.int64
-    signature = types.void(buffer, number, number, number, query, number, number, store, number, number, best)
+    return code_tile
 
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        arrays = Arrays(context, builder, signature, values)
-        buffer, row, dim, planes, query, width, column, store, first, count, best = arrays
-        sums = _dot_products(arrays, buffer, row, dim, planes, query[0], query[4], width, column)
-        for r in range(ROWS):
-            with builder.if_then(builder.icmp_signed("<", int64(r), count)):
-                _raise_best(arrays, sums[r], query, width, column, store, builder.add(first, int64(r)), best)
-        return context.get_dummy_value()
 
-    return signature, generate
+code_tile_16 = _code_tile(2)
+"""Raise ``best`` to the scores of up to four document vectors, for the query columns ``column`` to ``column + 15``.
+
+Arguments are (buffer, row, dim, planes, query, width, column, store, first, count, best). For each column j and
+r in 0 .. min(4, count) - 1::
+
+    code[d] = sum(16**plane * buffer[row + r, plane, d] for plane in range(planes))
+    dot = sum(code[d] * queries[d // 4, j, d % 4] for d in range(dim))
+    score = table[codes[first + r], j] + scales[first + r, 0] * (factors[j] * dot + constants[j])
+    score = score * (GAIN_LOW + GAIN_STEP * scales[first + r, 1])
+    best[j] = max(best[j], score)
+
+``buffer`` (rows, planes, dim) uint8 of at most 15 and ``best`` (width,) float32. ``query`` consists of ``queries``
+(dim / 4, width, 4) int8, ``factors`` and ``constants`` (width,) float32, ``table`` (num_centroids, width) float32 and
+``ones`` (16,) int16; ``store`` of ``codes``, unsigned integers, ``packed``, which is not used here, ``scales``
+(num_vectors, 2) uint8 and ``offsets``, not used either. ``dim`` is a multiple of 16.
+"""
+code_tile_8 = _code_tile(1)
+"""The same for the columns ``column`` to ``column + 7``."""

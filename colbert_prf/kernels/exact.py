@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colbert_prf.kernels.code_tile import code_tile
+from colbert_prf.kernels.code_tile import code_tile_8, code_tile_16
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.parallel import run
@@ -155,8 +155,12 @@ def _maxsim_of_codes(
         unpack_rows(store.packed, min(bits, 4), first, count, buffer)
         best[:] = _LOWEST
         for column in range(0, width, COLUMNS):
-            for t in range(0, count, ROWS):
-                code_tile(buffer, t, dim, planes, query, width, column, store, first + t, count - t, best)
+            if len(weights) - column > COLUMNS // 2:
+                for t in range(0, count, ROWS):
+                    code_tile_16(buffer, t, dim, planes, query, width, column, store, first + t, count - t, best)
+            else:
+                for t in range(0, count, ROWS):
+                    code_tile_8(buffer, t, dim, planes, query, width, column, store, first + t, count - t, best)
         out[position] = _weighted_sum(weights, best)
 
 

@@ -8,6 +8,8 @@ known, plus the approximate score of the added vectors.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
@@ -23,6 +25,9 @@ from colbert_prf.engine import (
 )
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.types import EncodedQuery
+
+if TYPE_CHECKING:
+    from colbert_prf.kernels.interaction import ByteTable
 
 __all__ = ["default_rescore_again", "find_again", "score_again"]
 
@@ -71,11 +76,13 @@ def find_again(
             chosen = [_united(old, new) for old, new in zip(chosen, more, strict=True)]
             known = interact_with(snapshot, first.values, first.query, chosen, effort)
     with effort.stage("interaction again"):
-        parts = interact_with(snapshot, values, added, chosen, effort)
         positions = positions_of(snapshot, chosen)
         approximate = np.concatenate([np.empty(0, np.float32), *known])
-        kept = best(_estimates(first, positions, approximate) + np.concatenate(parts), max(k, effort.rescore))
-        positions = positions[kept[np.isfinite(approximate[kept])]]
+        estimates, count = _estimates(first, positions, approximate), max(k, effort.rescore)
+        hopeful = np.flatnonzero(np.isfinite(approximate) & _hopeful(estimates, values, added, count))
+        positions, estimates = positions[hopeful], estimates[hopeful]
+        parts = interact_with(snapshot, values, added, places_of(snapshot, positions), effort)
+        positions = positions[best(estimates + np.concatenate([np.empty(0, np.float32), *parts]), count)]
     return _scored(snapshot, first, added, table, positions, k, effort)
 
 
@@ -125,6 +132,24 @@ def _estimates(
         estimates += np.median(missing)
     estimates[places] = first.scores
     return estimates
+
+
+def _hopeful(
+    estimates: npt.NDArray[np.float32], values: ByteTable, added: EncodedQuery, count: int
+) -> npt.NDArray[np.bool_]:
+    """Which documents may be among the best ``count`` with the added vectors, whatever these give to each.
+
+    They give no less than the lowest and no more than the highest centroid scores.
+    """
+    if count >= len(estimates):
+        return np.ones(len(estimates), dtype=np.bool_)
+    columns = values.values[:, : len(added)]
+    ranges = columns.max(axis=0).astype(np.float32) - columns.min(axis=0)
+    worst = np.partition(estimates, len(estimates) - count)[len(estimates) - count]
+    # A little more, for sums are rounded.
+    return np.asarray(
+        estimates >= worst - np.float32(1.001) * values.step * (added.weights @ ranges) - np.float32(1e-4)
+    )
 
 
 def _scored(

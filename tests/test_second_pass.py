@@ -1,0 +1,63 @@
+"""What the second pass leaves out changes nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from colbert_prf import EncodedDocument, EncodedQuery, Index, second_pass
+from colbert_prf.engine import Effort, first_pass
+
+DIM, NUM_DOCUMENTS, RESCORED = 32, 400, 30
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory):
+    random = np.random.default_rng(7)
+    documents = []
+    for number in range(NUM_DOCUMENTS):
+        vectors = random.standard_normal((random.integers(1, 9), DIM)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        documents.append((f"d{number}", EncodedDocument(np.arange(len(vectors), dtype=np.int32), vectors)))
+    folder = tmp_path_factory.mktemp("second") / "my.index"
+    index = Index.create_from_vectors(folder, documents[:300], bits=4, vocabulary_size=16, progress=False)
+    index.add_vectors(documents[300:])
+    index.delete(["d5", "d350"])
+    return index.snapshot
+
+
+def query(seed: int, count: int, weight: float) -> EncodedQuery:
+    vectors = np.random.default_rng(seed).standard_normal((count, DIM)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return EncodedQuery(np.arange(count, dtype=np.int32), vectors, np.full(count, weight, dtype=np.float32))
+
+
+@pytest.mark.parametrize("weight", [0.01, 0.1, 1.0])
+def test_documents_without_hope_are_left_out_without_loss(snapshot, monkeypatch, weight):
+    for seed in range(5):
+        first = first_pass(snapshot, query(seed, 6, 1.0), 10, Effort(None, RESCORED))
+        added = query(100 + seed, 4, weight)
+        pruned = second_pass.find_again(snapshot, first, added, 10, Effort(None, RESCORED))
+        with monkeypatch.context() as patch:
+            patch.setattr(second_pass, "_hopeful", lambda estimates, *_: np.ones(len(estimates), dtype=np.bool_))
+            whole = second_pass.find_again(snapshot, first, added, 10, Effort(None, RESCORED))
+        assert pruned.positions.tolist() == whole.positions.tolist()
+        assert pruned.scores == pytest.approx(whole.scores)
+
+
+def test_light_vectors_leave_few_documents_with_hope(snapshot):
+    first = first_pass(snapshot, query(0, 6, 1.0), 10, Effort(None, RESCORED))
+    estimates = np.concatenate(first.approximate)
+    left = [
+        np.count_nonzero(second_pass._hopeful(estimates, first.values, query(1, 4, weight), RESCORED))
+        for weight in (0.001, 0.1, 10)
+    ]
+    assert RESCORED <= left[0] < left[1] < left[2] == len(estimates)
+
+
+def test_the_reranker_scores_exactly_what_may_be_wanted(snapshot):
+    first, added = first_pass(snapshot, query(3, 6, 1.0), 10, Effort(None, 200)), query(103, 4, 0.1)
+    everything = second_pass.score_again(snapshot, first, added, 10, Effort(None, 200))
+    some = second_pass.score_again(snapshot, first, added, 10, Effort(None, 60))
+    assert some.positions.tolist() == everything.positions.tolist()
+    assert some.scores == pytest.approx(everything.scores)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.errors import IndexFormatError, InputError
+from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.arrays import check_array, open_array
 from colbert_prf.index.codec import ARRAYS, Codec
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import CodecInfo, Manifest, Settings
+from colbert_prf.index.positions import Positions
 from colbert_prf.index.segment import Segment
 from colbert_prf.kernels.maxsim import maxsim
 from colbert_prf.types import EncodedQuery, TokenIds, Vectors
@@ -21,7 +21,7 @@ from colbert_prf.types import EncodedQuery, TokenIds, Vectors
 __all__ = ["Snapshot", "open_codec"]
 
 
-class Snapshot:
+class Snapshot(Positions[Segment]):
     """Every array of one generation, mapped: files a later writer removes stay readable until the last reader goes.
 
     Parameters
@@ -36,8 +36,7 @@ class Snapshot:
         self.layout = layout
         self.manifest = manifest
         self.codec = open_codec(layout, manifest.codec, manifest.settings)
-        self.segments = [Segment(layout, info, self.codec) for info in manifest.segments]
-        self.starts = np.cumsum([0, *map(len, self.segments)], dtype=np.int64)
+        super().__init__([Segment(layout, info, self.codec) for info in manifest.segments])
 
     @classmethod
     def open(cls, layout: IndexLayout) -> Snapshot:
@@ -56,53 +55,6 @@ class Snapshot:
                     raise
                 manifest = newest
 
-    def find(self, doc_id: str) -> int | None:
-        """The position of a live document."""
-        for start, segment in zip(self.starts, self.segments, strict=False):
-            place = segment.doc_ids.find(doc_id)
-            if place is not None and not segment.deleted[place]:
-                return int(start) + place
-        return None
-
-    def positions(self, doc_ids: Iterable[str]) -> npt.NDArray[np.int64]:
-        """The positions of live documents, in the order of the ids."""
-        found = []
-        for doc_id in doc_ids:
-            if not isinstance(doc_id, str):
-                raise InputError(f"a document id is a string, found {doc_id!r}")
-            place = self.find(doc_id)
-            if place is None:
-                raise InputError(f"the index has no document {doc_id!r}")
-            found.append(place)
-        return np.array(found, dtype=np.int64)
-
-    def place(self, position: int) -> tuple[Segment, int]:
-        """The segment of a position and the position within it."""
-        if not 0 <= position < self.starts[-1]:
-            raise InputError(f"position {position} is not in the index, whose positions go from 0 to {self.starts[-1]}")
-        number = int(np.searchsorted(self.starts, position, side="right")) - 1
-        return self.segments[number], int(position - self.starts[number])
-
-    def doc_id(self, position: int) -> str:
-        """The id of a document."""
-        segment, place = self.place(position)
-        return segment.doc_ids[place]
-
-    def doc_ids_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
-        """The ids of some documents."""
-        numbers = np.searchsorted(self.starts, positions, side="right") - 1
-        names = np.empty(len(positions), dtype=object)
-        for number in np.unique(numbers):
-            here = numbers == number
-            names[here] = self.segments[number].doc_ids.many(positions[here] - self.starts[number])
-        doc_ids: list[str] = names.tolist()
-        return doc_ids
-
-    def text(self, position: int) -> str | None:
-        """The text of a document, where texts are kept."""
-        segment, place = self.place(position)
-        return segment.text(place)
-
     def metadata(self, position: int) -> dict[str, Any]:
         """The metadata of a document; empty where it has none."""
         segment, place = self.place(position)
@@ -117,11 +69,6 @@ class Snapshot:
         """The token of each vector of a document, of shape (num_tokens,)."""
         segment, place = self.place(position)
         return segment.tokens(slice(int(segment.offsets[place]), int(segment.offsets[place + 1])))
-
-    @property
-    def num_positions(self) -> int:
-        """One more than the largest position; deleted documents keep theirs until a merge."""
-        return int(self.starts[-1])
 
     @cached_property
     def live(self) -> npt.NDArray[np.bool_]:

@@ -167,7 +167,7 @@ class Searcher:
         with effort.stage("expansion"):
             expansion = feedback.expand(query, source, found, effort)
         if len(expansion):
-            found = passes.again(expansion, k, feedback.method, feedback.rescore or default_rescore_again(k))
+            found = passes.again(expansion, k, feedback.method, feedback.rescore or default_rescore_again(k, expansion))
         else:
             found = first
         after = self._shown(source, expansion.query, found, effort)

@@ -24,7 +24,7 @@ from colbert_prf.engine import (
     positions_of,
 )
 from colbert_prf.index.snapshot import Snapshot
-from colbert_prf.types import EncodedQuery
+from colbert_prf.types import EncodedQuery, Expansion
 
 if TYPE_CHECKING:
     from colbert_prf.kernels.interaction import ByteTable
@@ -32,13 +32,19 @@ if TYPE_CHECKING:
 __all__ = ["default_rescore_again", "find_again", "score_again"]
 
 
-def default_rescore_again(k: int) -> int:
-    """Documents the second pass scores exactly for ``k`` results: less than the first, for it knows more.
+def default_rescore_again(k: int, expansion: Expansion) -> int:
+    """Documents the second pass scores exactly for ``k`` results.
 
-    >>> [default_rescore_again(k) for k in (10, 100, 1000)]
-    [111, 210, 1200]
+    Only the part of the added vectors is approximate: the more of the query's weight they have, the more documents.
+
+    >>> from colbert_prf.types import ExpansionVector
+    >>> query = EncodedQuery(np.array([7, 9], np.int32), np.eye(2, dtype=np.float32), np.array([19, 1], np.float32))
+    >>> default_rescore_again(1000, Expansion(query, (ExpansionVector(9, ((9, 1.0),), 5.1, 1.0),)))
+    1200
     """
-    return 11 * k // 10 + 100
+    weights = expansion.query.weights
+    share = float(weights[expansion.num_original :].sum() / max(weights.sum(), np.float32(1e-30)))
+    return k + round(k * min(2 * share, 1.0)) + 100
 
 
 def find_again(

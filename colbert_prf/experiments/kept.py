@@ -55,7 +55,7 @@ class KeptFirstPass:
         expansion = trimmed(self._clustered(method), method)
         if not len(expansion):
             return self.scores
-        return self._scores(self._passes.again(expansion, self._k, method, default_rescore_again(self._k)))
+        return self._scores(self._passes.again(expansion, self._k, method, default_rescore_again(self._k, expansion)))
 
     def _clustered(self, method: ColbertPRF) -> Expansion:
         """Every representative of the documents it learns from: what neither f_e nor β nor the second pass change."""

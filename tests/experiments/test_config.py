@@ -17,11 +17,11 @@ def test_the_shipped_configurations_are_sound(path):
     found = read_experiment(path)
     assert found.reference == "ColBERT E2E"
     assert any(row.baseline for row in found.rows)
-    assert {row.entry.kind for row in found.rows if row.entry} == {"colbert"}
+    assert "colbert" in {row.entry.kind for row in found.rows if row.entry}
 
 
 def test_the_design_of_the_pool_is_that_of_the_paper():
-    found = read_experiment(SHIPPED[0])
+    found = read_experiment(next(path for path in SHIPPED if path.stem == "trec-dl-pool"))
     assert [collection.relevance for collection in found.collections] == [2, 2]
     assert len({collection.corpus_name for collection in found.collections}) == 1
     published = [row for row in found.rows if row.runs]

@@ -3,7 +3,7 @@
     python benchmarks/feedback.py DATA --cache DIR [--bits 4] [--k 1000]
 
 Over the pool of DATA/msmarco-dl1920 with the queries of TREC DL 2019 and 2020, encoded beforehand. Systems take turns
-query by query in one process; a figure is the median over the queries of the median of the rounds. The straightforward
+in one process, all queries each; a figure is the median over the queries of the median of the rounds. The straightforward
 implementation clusters with scikit-learn and searches from scratch with the expanded query. Also checks what the speed
 may not change: the neighbours that name a centroid against comparing with every vector, and the best 100 documents
 against a search from scratch.
@@ -96,8 +96,8 @@ def measure(
     for search in systems.values():
         search(queries[0])
     for _ in range(rounds):
-        for number, query in enumerate(queries):
-            for name, search in systems.items():
+        for name, search in systems.items():
+            for number, query in enumerate(queries):
                 started = perf_counter()
                 ranking = search(query)
                 times[name][number].append(perf_counter() - started)

@@ -235,7 +235,9 @@ class SnapshotSource(FeedbackSource):
         codec = self.snapshot.codec
         padded = codec.pad(vectors)
         scores = centroid_scores(codec.centroids, padded, **workers)
-        known = _best_tokens(vectors @ feedback.vectors.T, feedback.token_ids, count)
+        # Not BLAS, whose threads would spin for some 20 ms afterwards, on the cores the second pass wants.
+        products = centroid_scores(codec.pad(feedback.vectors), padded, **workers).T[: len(vectors)]
+        known = _best_tokens(products, feedback.token_ids, count)
         probes = best_probes(scores, codec.radii, padded, PROBES, REACH, known.similarities[:, -1], **workers)
         parts = [known]
         for segment, start in zip(self.snapshot.segments, self.snapshot.starts, strict=False):

@@ -3,10 +3,10 @@
     python benchmarks/feedback.py DATA --cache DIR [--bits 4] [--k 1000]
 
 Over the pool of DATA/msmarco-dl1920 with the queries of TREC DL 2019 and 2020, encoded beforehand. Systems take turns
-in one process, all queries each; a figure is the median over the queries of the median of the rounds. The straightforward
-implementation clusters with scikit-learn and searches from scratch with the expanded query. Also checks what the speed
-may not change: the neighbours that name a centroid against comparing with every vector, and the best 100 documents
-against a search from scratch.
+in one process, all queries each; a figure is the median over the queries of the median of the rounds. The
+straightforward implementation clusters with scikit-learn and searches from scratch with the expanded query. Also checks
+what the speed may not change: the neighbours that name a centroid against comparing with every vector, and the best 100
+documents against a search from scratch.
 """
 
 from __future__ import annotations

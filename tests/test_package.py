@@ -12,7 +12,17 @@ import pytest
 
 import colbert_prf
 
-HEAVY = ["faiss", "torch", "transformers", "sentence_transformers", "matplotlib", "scipy", "ir_measures"]
+HEAVY = [
+    "faiss",
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "matplotlib",
+    "scipy",
+    "ir_measures",
+    "pyterrier",
+    "pandas",
+]
 
 
 def test_all_is_what_is_visible():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def test_python_blocks_print_what_the_readme_says(folder):
     found = blocks()
     checked = 0
     for (kind, code), (next_kind, output) in zip(found, [*found[1:], ("", "")], strict=True):
-        if kind == "python":
+        if kind == "python" and ("pyterrier" not in code or find_spec("pyterrier")):
             done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=False)
             assert done.returncode == 0, done.stderr
             if next_kind == "text":

@@ -36,6 +36,7 @@ ROOMS = [
     "evaluation",
     "experiments",
     "training",
+    "pyterrier",
     "demo",
     "cli",
 ]

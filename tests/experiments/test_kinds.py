@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from colbert_prf import BM25, RM3, BertQE, ColbertReranker, ColbertTextReranker, Fusion, InputError, SingleVector
+from colbert_prf import (
+    BM25,
+    RM3,
+    BertQE,
+    ColbertReranker,
+    ColbertTextReranker,
+    Fusion,
+    Index,
+    InputError,
+    SingleVector,
+)
 from colbert_prf.experiments import Context, read_experiment
 from colbert_prf.experiments.entries import Entry, check_entries
 from colbert_prf.lexical import TermRegression
@@ -97,3 +107,11 @@ def test_the_shipped_configurations_have_every_row():
     assert len(table.rows) == 20
     pool = {row.name for row in read_experiment(folder / "trec-dl-pool.toml").rows}
     assert {"BM25, ours", "BM25+RM3+ColBERT+BERT-QE, ours", "Mean of ColBERT's vectors"} <= pool
+
+
+def test_texts_come_from_the_corpus_where_the_index_has_none(make_context):
+    context = make_context(Entry("E2E", "colbert"), Entry("QE", "bert-qe", {"first": "E2E", "chunks": 2}))
+    context.folder.mkdir()
+    Index.create(context.path("4.index"), TEXTS.items(), encoder=context.encoder, bits=4, texts=False, progress=False)
+    assert context.system("E2E").search("do goldfish grow", 1).hits[0].text is None
+    assert context.system("QE").search("do goldfish grow", 3).doc_ids[0] == "fish"

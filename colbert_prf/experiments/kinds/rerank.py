@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from colbert_prf.experiments.context import Context
@@ -9,8 +10,34 @@ from colbert_prf.experiments.kinds.colbert import feedback_of
 from colbert_prf.experiments.registry import system
 from colbert_prf.rerank import BertQE, ColbertReranker, ColbertTextReranker, CrossEncoderReranker, PairScorer
 from colbert_prf.retriever import Retriever
+from colbert_prf.types import Hits, Ranking
 
 __all__ = ["bert_qe", "colbert_reranker", "colbert_text_reranker", "cross_encoder"]
+
+
+class WithTexts(Retriever):
+    """Another row's answers, with the texts of the corpus where its index keeps none.
+
+    Parameters
+    ----------
+    first
+        The other row.
+    context
+        Whose corpus has the texts; it is read when a text is missing.
+    """
+
+    def __init__(self, first: Retriever, context: Context) -> None:
+        self.first = first
+        self.context = context
+
+    def search(self, query: str, k: int = 1000) -> Ranking:
+        """Find the ``k`` best documents."""
+        ranking = self.first.search(query, k)
+        if not len(ranking) or ranking.hits[0].text is not None:
+            return ranking
+        doc_ids, texts = ranking.doc_ids, self.context.texts
+        scores = [hit.score for hit in ranking]
+        return replace(ranking, hits=Hits(doc_ids, scores, lambda rank: texts.get(doc_ids[rank])))
 
 
 def _check(first: str, depth: int | None = None, feedback: str | None = None, **tuning: Any) -> None:
@@ -36,7 +63,7 @@ def colbert_reranker(
 @system("colbert-text-reranker")
 def colbert_text_reranker(context: Context, *, first: Retriever, depth: int | None = None) -> Retriever:
     """ColBERT over the candidates of another row, from their texts as that row has them, encoded on the spot."""
-    return ColbertTextReranker(first, encoder=context.encoder, depth=depth)
+    return ColbertTextReranker(WithTexts(first, context), encoder=context.encoder, depth=depth)
 
 
 @system("bert-qe")
@@ -55,7 +82,7 @@ def bert_qe(
 ) -> Retriever:
     """BERT-QE over the candidates of another row, with ColBERT as the scorer."""
     return BertQE(
-        first,
+        WithTexts(first, context),
         context.searcher(bits, model=model),
         alpha=alpha,
         beta=beta,
@@ -69,4 +96,4 @@ def bert_qe(
 @system("cross-encoder")
 def cross_encoder(context: Context, *, first: Retriever, model: str, depth: int | None = None) -> Retriever:
     """A cross-encoder over the candidates of another row; ``model`` is what :meth:`PairScorer.load` opens."""
-    return CrossEncoderReranker(first, PairScorer.load(model), depth=depth)
+    return CrossEncoderReranker(WithTexts(first, context), PairScorer.load(model), depth=depth)

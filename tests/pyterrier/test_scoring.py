@@ -105,10 +105,12 @@ def test_expansion_learns_from_the_best_by_rank(index, queries):
         expected = index.searcher.search(row.query, 5, feedback=SMALL).expansion.query
         np.testing.assert_array_equal(row.query_embs, expected.vectors)
         np.testing.assert_array_equal(row.query_weights, expected.weights)
+    # A rank counts more than a score that contradicts it.
+    contradicted = index.expand(SMALL)(found.assign(score=-found["score"]))
     # Without ranks by score; without either in the order of the rows.
     by_score = index.expand(SMALL)(found.drop(columns="rank").iloc[::-1])
     in_order = index.expand(SMALL)(found.drop(columns=["rank", "score"]))
-    for other in (by_score, in_order):
+    for other in (contradicted, by_score, in_order):
         together = expanded.merge(other, on="qid")
         for row in together.itertuples():
             np.testing.assert_array_equal(row.query_embs_x, row.query_embs_y)

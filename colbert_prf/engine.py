@@ -96,9 +96,9 @@ def default_rescore(k: int) -> int:
     """Documents to score exactly for ``k`` results: enough that recall is limited by the bits.
 
     >>> [default_rescore(k) for k in (1, 10, 100, 1000)]
-    [200, 200, 500, 3200]
+    [200, 200, 500, 2300]
     """
-    return max(200, min(5 * k, 3 * k + 200))
+    return max(200, min(5 * k, 2 * k + 300))
 
 
 def default_probes(k: int, num_vectors: int) -> int | None:

@@ -102,7 +102,7 @@ class Searcher:
             million vectors, then 2, 4 or 16 for k up to 10, 100 or more. With the preset ``paper``, lists of the FAISS
             index per query vector, by default 10.
         rescore
-            Documents scored exactly; by default 200, 500 or 3,200 for k of 10, 100 or 1,000. Not with the preset
+            Documents scored exactly; by default 200, 500 or 2,300 for k of 10, 100 or 1,000. Not with the preset
             ``paper``, which scores all it looks at.
         threads
             For this search.

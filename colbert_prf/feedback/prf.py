@@ -97,9 +97,13 @@ class ColbertPRF(Feedback):
     ) -> Expansion:
         feedback, names = source.vectors_of(documents.values()), list(documents)
         found = self._represent(feedback, workers)
-        candidates = self._candidates(query, feedback, found, names, source, workers)
-        best = sorted(candidates, key=lambda candidate: -candidate.sigma)[: self.expansion_vectors]
-        return expanded(self, query, best, names)
+        candidates = self._candidates(query, feedback, found, source, workers)
+        best = sorted(candidates.items(), key=lambda item: -item[1].sigma)[: self.expansion_vectors]
+        chosen = [
+            candidate._replace(sources=feedback.sources(names, np.flatnonzero(found.labels == number).tolist()))
+            for number, candidate in best
+        ]
+        return expanded(self, query, chosen, names)
 
     def _represent(self, feedback: FeedbackVectors, workers: Workers) -> Representatives:
         if self.compat == "paper":
@@ -111,11 +115,10 @@ class ColbertPRF(Feedback):
         query: EncodedQuery,
         feedback: FeedbackVectors,
         found: Representatives,
-        names: list[str],
         source: FeedbackSource,
         workers: Workers,
-    ) -> list[Candidate]:
-        """Every representative that stands for a word, in the order of the clusters."""
+    ) -> dict[int, Candidate]:
+        """Every representative that stands for a word, by its number; what it comes from is left out."""
         tokens = found.token_ids
         near = (
             source.nearest_tokens(found.vectors, self.neighbours, feedback, workers).token_ids
@@ -126,9 +129,7 @@ class ColbertPRF(Feedback):
         named = [number for number, words in enumerate(likely) if words]
         token_ids = np.array([likely[number][0][0] for number in named], dtype=np.int32)
         sigmas = weigh(self.weighting, query, found.vectors[named], token_ids, source)
-        candidates = []
-        for number, sigma in zip(named, sigmas.tolist(), strict=True):
-            members = np.flatnonzero(found.labels == number).tolist()
-            sources = feedback.sources(names, members)
-            candidates.append(Candidate(found.vectors[number], likely[number], sigma, sources))
-        return candidates
+        return {
+            number: Candidate(found.vectors[number], likely[number], sigma, ())
+            for number, sigma in zip(named, sigmas.tolist(), strict=True)
+        }

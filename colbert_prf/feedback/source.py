@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.index import Index, MemoryIndex
+from colbert_prf.index.codec import Codec
 from colbert_prf.index.segment import Segment
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import Workers
@@ -21,7 +22,7 @@ __all__ = ["FeedbackSource", "FeedbackVectors", "NearTokens", "source_of"]
 PROBES, REACH = 48, 0.5
 """Most centroids looked at for the neighbours of a vector, in the order of υ·c + REACH·|υ|·radius(c), and only as long
 as that is more than the similarity of the neighbours found so far."""
-KEPT = 3
+KEPT = 6
 """Vectors whose sketches are nearest, for each neighbour wanted, that are compared as they are stored."""
 ALONE: Workers = {"threads": 1, "executor": None}
 
@@ -234,11 +235,10 @@ class SnapshotSource(FeedbackSource):
 
         codec = self.snapshot.codec
         padded = codec.pad(vectors)
-        scores = centroid_scores(codec.centroids, padded, **workers)
         # Not BLAS, whose threads would spin for some 20 ms afterwards, on the cores the second pass wants.
         products = centroid_scores(codec.pad(feedback.vectors), padded, **workers).T[: len(vectors)]
         known = _best_tokens(products, feedback.token_ids, count)
-        probes = best_probes(scores, codec.radii, padded, PROBES, REACH, known.similarities[:, -1], **workers)
+        probes = best_probes(codec.centroids, codec.radii, padded, PROBES, REACH, known.similarities[:, -1], **workers)
         parts = [known]
         for segment, start in zip(self.snapshot.segments, self.snapshot.starts, strict=False):
             here = feedback.positions - start
@@ -247,28 +247,23 @@ class SnapshotSource(FeedbackSource):
             found = nearest_sketches(
                 padded, probes, sketch_codec(codec.residuals), segment.sketches, seen, count, KEPT * count, **workers
             )
-            parts.append(_compared(segment, vectors, found.rows))
+            parts.append(_compared(segment, codec, vectors, found.rows))
         near, tokens = (np.concatenate([part[field] for part in parts], axis=1) for field in (1, 0))
         return _best_tokens(near, tokens, count)
 
 
-def _compared(segment: Segment, vectors: Vectors, rows: npt.NDArray[np.int64]) -> NearTokens:
+def _compared(segment: Segment, codec: Codec, vectors: Vectors, rows: npt.NDArray[np.int64]) -> NearTokens:
     """The tokens of some rows for each vector, -1 where there is no row, and the similarities of what is stored."""
-    tokens = np.full(rows.shape, -1, dtype=np.int32)
-    near = np.full(rows.shape, -np.inf, dtype=np.float32)
     there = rows >= 0
-    owners = np.nonzero(there)[0]
+    tokens = np.full(rows.shape, -1, dtype=np.int32)
     tokens[there] = segment.tokens(rows[there])
-    near[there] = np.einsum("ij,ij->i", vectors[owners], segment.decode_rows(rows[there]))
-    return NearTokens(tokens, near)
+    return NearTokens(tokens, codec.products(vectors, segment.columns, rows))
 
 
 def _best_tokens(near: npt.NDArray[np.float32], token_ids: TokenIds, count: int) -> NearTokens:
     """The tokens of the nearest ``count`` of some neighbours, of which equal ones keep their order, padded with -1."""
-    tokens = np.broadcast_to(token_ids, near.shape)
-    missing = max(0, count - near.shape[1])
-    near = np.pad(near, ((0, 0), (0, missing)), constant_values=-np.inf)
-    tokens = np.pad(tokens, ((0, 0), (0, missing)), constant_values=-1)
-    order = np.argsort(-near, axis=1, kind="stable")[:, :count]
-    near, tokens = np.take_along_axis(near, order, axis=1), np.take_along_axis(tokens, order, axis=1)
-    return NearTokens(np.where(np.isfinite(near), tokens, -1).astype(np.int32), near)
+    from colbert_prf.kernels.neighbours import nearest_of
+
+    found = nearest_of(near, count)
+    tokens = np.take_along_axis(np.broadcast_to(token_ids, near.shape), np.maximum(found.rows, 0), axis=1)
+    return NearTokens(np.where(found.rows < 0, -1, tokens).astype(np.int32), found.similarities)

@@ -194,6 +194,18 @@ class Codec:
         packed, scales, codes = (np.ascontiguousarray(columns[name]) for name in ("residuals", "scales", "codes"))
         return residuals.decode(packed, scales, codes, self.centroids, self.residuals)[:, : self.dim]
 
+    def products(self, vectors: Vectors, columns: Mapping[str, Array], rows: npt.NDArray[np.int64]) -> Vectors:
+        """The products of vectors (n, dim) with some rows of each (n, count); minus infinity where a row is -1."""
+        from colbert_prf.kernels import residuals
+
+        if self.bits == 16:
+            stored = columns["vectors"][np.maximum(rows, 0)].astype(np.float32)
+            return np.where(rows < 0, -np.inf, np.einsum("nd,ncd->nc", vectors, stored)).astype(np.float32)
+        packed, scales, codes = (columns[name] for name in ("residuals", "scales", "codes"))
+        return residuals.products_of_rows(
+            self.pad(vectors), rows, packed, scales, codes, self.centroids, self.residuals
+        )
+
 
 @contextmanager
 def all_cores() -> Iterator[Workers]:

@@ -13,12 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
+from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.parallel import run
 from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec
-from colbert_prf.kernels.simd import product_of_bits, product_of_pairs_16, product_of_pairs_32
+from colbert_prf.kernels.simd import (
+    COLUMNS,
+    ROWS,
+    float_tile,
+    product_of_bits,
+    product_of_pairs_16,
+    product_of_pairs_32,
+)
 from colbert_prf.kernels.sketches import Sketches
 
-__all__ = ["Neighbours", "Probes", "best_probes", "nearest_definition", "nearest_sketches"]
+__all__ = ["Neighbours", "Probes", "best_probes", "nearest_definition", "nearest_of", "nearest_sketches"]
 
 CERTAIN = 2
 """Centroids whose vectors are compared whatever they promise."""
@@ -95,19 +103,59 @@ def _insert(rows: Array, similarities: Array, row: int, similarity: np.float32) 
 
 
 @compiled()
+def _nearest_of(similarities: Array, rows: Array, nearest: Array) -> None:
+    for i in range(similarities.shape[0]):
+        for row in range(similarities.shape[1]):
+            if similarities[i, row] > nearest[i, -1]:
+                _insert(rows[i], nearest[i], row, similarities[i, row])
+
+
+def nearest_of(similarities: NDArray[np.float32], count: int) -> Neighbours:
+    """The largest of each row of similarities (num_vectors, num_rows), equal ones by row.
+
+    >>> nearest_of(np.array([[0.5, 0.7, 0.7, -np.inf]], np.float32), 4).rows.tolist()
+    [[1, 2, 0, -1]]
+    """
+    out = Neighbours.none(len(similarities), count)
+    _nearest_of(np.ascontiguousarray(similarities, np.float32), *out)
+    return out
+
+
+@compiled()
 def _best_probes(
-    scores: Array, radii: Array, lengths: Array, start: int, stop: int, probed: Array, promises: Array
+    centroids: Array,
+    radii: Array,
+    columns: Array,
+    lengths: Array,
+    start: int,
+    stop: int,
+    probed: Array,
+    promises: Array,
 ) -> None:
-    for centroid in range(scores.shape[0]):
-        radius, row = radii[centroid], scores[centroid]
-        for i in range(start, stop):
-            promise = row[i] + radius * lengths[i]
-            if promise > promises[i, -1]:
-                _insert(probed[i], promises[i], centroid, promise)
+    num_centroids, dim = centroids.shape
+    tile, floors = np.empty((ROWS, COLUMNS), np.float32), np.full(COLUMNS, np.inf, np.float32)
+    for column in range(start * COLUMNS, stop * COLUMNS, COLUMNS):
+        width = min(COLUMNS, probed.shape[0] - column)
+        floors[:width] = promises[column : column + width, -1]
+        length = lengths[column : column + COLUMNS]
+        for first in range(0, num_centroids, ROWS):
+            # The last tile overlaps the one before rather than reading past the end.
+            row = min(first, num_centroids - ROWS)
+            float_tile(centroids, row, dim, columns, column, columns.shape[1], tile, 0, COLUMNS)
+            for r in range(first - row, ROWS):
+                radius, products, worth = radii[row + r], tile[r], 0
+                for j in range(COLUMNS):
+                    products[j] += radius * length[j]
+                    worth += products[j] > floors[j]
+                if worth:
+                    for j in range(width):
+                        if products[j] > floors[j]:
+                            _insert(probed[column + j], promises[column + j], row + r, products[j])
+                            floors[j] = promises[column + j, -1]
 
 
 def best_probes(
-    scores: NDArray[np.float32],
+    centroids: NDArray[np.float32],
     radii: NDArray[np.float32],
     vectors: NDArray[np.float32],
     probes: int,
@@ -124,8 +172,7 @@ def best_probes(
 
     Parameters
     ----------
-    scores : float32 of shape (num_centroids, width)
-        :func:`~.interaction.centroid_scores` of the vectors.
+    centroids : float32 of shape (num_centroids, dim)
     radii : float32 of shape (num_centroids,)
     vectors : float32 of shape (num_vectors, dim)
     probes : int
@@ -136,24 +183,33 @@ def best_probes(
 
     Examples
     --------
-    >>> scores, vectors = np.array([[0.5], [0.4], [0.1]], np.float32), np.eye(1, 2, dtype=np.float32)
-    >>> best_probes(scores, np.array([0.1, 0.6, 0.1], np.float32), vectors, 2, 0.4).centroids.tolist()
+    >>> centroids, vectors = np.array([[0.5], [0.4], [0.1]], np.float32), np.ones((1, 1), np.float32)
+    >>> best_probes(centroids, np.array([0.1, 0.6, 0.1], np.float32), vectors, 2, 0.4).centroids.tolist()
     [[1, 0]]
     """
-    out = Neighbours.none(len(vectors), min(probes, len(radii)))
-    lengths = np.float32(reach) * np.linalg.norm(vectors, axis=1)
+    out = Neighbours.none(len(vectors), min(probes, len(centroids)))
     if floors is not None:
         # An entry that is not a centroid's: what promises as much or less does not come in.
         out.similarities[:] = floors[:, None]
+    missing = max(0, ROWS - len(centroids))
+    if missing:
+        # Nothing that would promise anything, for a tile has four.
+        centroids = np.pad(centroids, ((0, missing), (0, 0)))
+        radii = np.pad(radii, (0, missing), constant_values=-np.inf)
+    width = padded(len(vectors))
+    columns, lengths = np.zeros((centroids.shape[1], width), np.float32), np.zeros(width, np.float32)
+    columns[:, : len(vectors)] = vectors.T
+    lengths[: len(vectors)] = np.float32(reach) * np.linalg.norm(vectors, axis=1)
     run(
-        lambda start, stop: _best_probes(scores, radii, lengths, start, stop, *out),
-        len(vectors),
+        lambda start, stop: _best_probes(centroids, radii, columns, lengths, start, stop, *out),
+        width // COLUMNS,
         threads=threads,
         executor=executor,
+        shortest=1,
     )
     unused = out.rows == _NONE
     out.rows[unused], out.similarities[unused] = 0, -np.inf
-    return Probes(*out, np.take_along_axis(scores.T[: len(vectors)], out.rows, axis=1))
+    return Probes(*out, out.similarities - radii[out.rows] * lengths[: len(vectors), None])
 
 
 @compiled()

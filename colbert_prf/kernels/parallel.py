@@ -22,7 +22,12 @@ class Workers(TypedDict):
 
 
 def run(
-    kernel: Callable[[int, int], object], num_items: int, *, threads: int = 1, executor: Executor | None = None
+    kernel: Callable[[int, int], object],
+    num_items: int,
+    *,
+    threads: int = 1,
+    executor: Executor | None = None,
+    shortest: int = 2,
 ) -> None:
     """Call ``kernel(start, stop)`` on consecutive ranges that cover ``range(num_items)``.
 
@@ -36,6 +41,8 @@ def run(
         Number of ranges at work at once; the calling thread takes part.
     executor : concurrent.futures.Executor, optional
         Where the other ``threads - 1`` workers run; without it, everything runs here.
+    shortest : int
+        Items of a thread that are worth waking it.
 
     Examples
     --------
@@ -44,11 +51,11 @@ def run(
     >>> seen
     [(0, 5)]
     """
-    if executor is None or threads <= 1 or num_items < 2 * threads:
+    if executor is None or threads <= 1 or num_items < shortest * threads:
         kernel(0, num_items)
         return
     # Four ranges per thread, taken in turn: one slow core does not hold up the rest.
-    num_ranges = 4 * threads
+    num_ranges = min(4 * threads, num_items)
     bounds = [num_items * part // num_ranges for part in range(num_ranges + 1)]
     todo = iter(range(num_ranges))  # next() on a range iterator is atomic under the GIL
 

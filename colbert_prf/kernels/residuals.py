@@ -31,6 +31,7 @@ __all__ = [
     "encode",
     "encode_definition",
     "pack",
+    "products_of_rows",
     "train",
     "unpack",
 ]
@@ -257,4 +258,44 @@ def decode(
     out = np.empty((len(packed), centroids.shape[1]), np.float32)
     levels = np.empty(out.size, np.uint8)
     decode_rows(packed, codec.bits, scales, codes, centroids, codec.steps, codec.unit, 0, len(packed), levels, out)
+    return out
+
+
+@compiled(fastmath={"contract", "reassoc", "nsz"})
+def _products_of_rows(
+    vectors: Array,
+    rows: Array,
+    packed: Array,
+    bits: int,
+    scales: Array,
+    codes: Array,
+    centroids: Array,
+    steps: Array,
+    unit: np.float32,
+    out: Array,
+) -> None:
+    dim = centroids.shape[1]
+    levels, decoded = np.empty(dim, np.uint8), np.empty((1, dim), np.float32)
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            if rows[i, j] >= 0:
+                decode_rows(packed, bits, scales, codes, centroids, steps, unit, rows[i, j], 1, levels, decoded)
+                total = np.float32(0)
+                for d in range(dim):
+                    total += vectors[i, d] * decoded[0, d]
+                out[i, j] = total
+
+
+def products_of_rows(
+    vectors: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    packed: NDArray[np.uint8],
+    scales: NDArray[np.uint8],
+    codes: NDArray[np.integer],
+    centroids: NDArray[np.float32],
+    codec: ResidualCodec,
+) -> NDArray[np.float32]:
+    """The products of vectors (n, dim) with some decoded rows of each (n, count); minus infinity where a row is -1."""
+    out = np.full(rows.shape, -np.inf, np.float32)
+    _products_of_rows(vectors, rows, packed, codec.bits, scales, codes, centroids, codec.steps, codec.unit, out)
     return out

@@ -40,6 +40,24 @@ _BYTES, _SHORTS, _WIDE, _SUMS, _FLOATS = (
 )
 
 
+def _short_sums(
+    arrays: Arrays, eights: int, length: int, buffer: Any, codes: list[Any], queries: Any, place: Any, width: Any
+) -> list[list[Any]]:
+    """For each of the rows int16 vectors, two lanes a column: the products of ``length`` dimensions."""
+    builder = arrays.builder
+    shorts: list[list[Any]] = [[None] * eights for _ in range(ROWS)]
+    for step in range(0, length, 4):
+        here = builder.add(place, builder.mul(int64(step), width))
+        query = [arrays.load(queries, builder.add(here, int64(32 * eight)), _BYTES) for eight in range(eights)]
+        for r in range(ROWS):
+            four_codes = arrays.load(buffer, builder.add(codes[r], int64(step)), INT32)
+            value = builder.bitcast(arrays.splat(four_codes, _SUMS), _BYTES)
+            for eight in range(eights):
+                term = sum_of_byte_products(arrays, value, query[eight])
+                shorts[r][eight] = term if step == 0 else builder.add(shorts[r][eight], term)
+    return shorts
+
+
 def _dot_products(
     arrays: Arrays,
     eights: int,
@@ -63,22 +81,16 @@ def _dot_products(
         starts = [builder.add(builder.mul(builder.add(row, int64(r)), stride), skipped) for r in range(ROWS)]
         for variable in (variable for of_row in sums for variable in of_row):
             builder.store(builder.shl(builder.load(variable), ir.Constant(_SUMS, [4] * 8)), variable)
-        with cgutils.for_range_slice(builder, int64(0), dim, int64(BLOCK), INT64, inc=True) as (block, _):
-            shorts: list[list[Any]] = [[None] * eights for _ in range(ROWS)]
-            for step in range(0, BLOCK, 4):
-                d = builder.add(block, int64(step))
-                place = builder.add(builder.mul(d, width), builder.mul(column, int64(4)))
-                query = [arrays.load(queries, builder.add(place, int64(32 * eight)), _BYTES) for eight in range(eights)]
-                for r in range(ROWS):
-                    four_codes = arrays.load(buffer, builder.add(starts[r], d), INT32)
-                    value = builder.bitcast(arrays.splat(four_codes, _SUMS), _BYTES)
-                    for eight in range(eights):
-                        term = sum_of_byte_products(arrays, value, query[eight])
-                        shorts[r][eight] = term if step == 0 else builder.add(shorts[r][eight], term)
-            for of_row, short in zip(sums, shorts, strict=True):
-                for variable, value in zip(of_row, short, strict=True):
-                    total = builder.add(builder.load(variable), sum_of_neighbours(arrays, value, one))
-                    builder.store(total, variable)
+        whole = builder.and_(dim, int64(-BLOCK))
+        for begin, end, length in ((int64(0), whole, BLOCK), (whole, dim, BLOCK // 2)):
+            with cgutils.for_range_slice(builder, begin, end, int64(length), INT64, inc=True) as (block, _):
+                codes = [builder.add(start, block) for start in starts]
+                place = builder.add(builder.mul(block, width), builder.mul(column, int64(4)))
+                shorts = _short_sums(arrays, eights, length, buffer, codes, queries, place, width)
+                for of_row, short in zip(sums, shorts, strict=True):
+                    for variable, value in zip(of_row, short, strict=True):
+                        total = builder.add(builder.load(variable), sum_of_neighbours(arrays, value, one))
+                        builder.store(total, variable)
     return sums
 
 

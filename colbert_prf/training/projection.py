@@ -13,7 +13,7 @@ from colbert_prf.errors import InputError
 if TYPE_CHECKING:
     from sentence_transformers.base.modules import Dense, Transformer
 
-__all__ = ["linear_head", "principal_components", "token_vectors"]
+__all__ = ["linear_head", "principal_components", "rarity_weights", "token_ids", "token_vectors"]
 
 
 def token_vectors(transformer: Transformer, texts: Iterable[str]) -> list[npt.NDArray[np.float32]]:
@@ -29,10 +29,45 @@ def token_vectors(transformer: Transformer, texts: Iterable[str]) -> list[npt.ND
     return rows
 
 
+def token_ids(transformer: Transformer, texts: Iterable[str]) -> list[npt.NDArray[np.int64]]:
+    """The ids of the tokens that :func:`token_vectors` gives the vectors of."""
+    found: list[Any] = [transformer.preprocess([text], task="document")["input_ids"][0] for text in texts]
+    return [np.asarray(ids, dtype=np.int64) for ids in found]
+
+
+def rarity_weights(ids: npt.NDArray[np.int64], exponent: float) -> npt.NDArray[np.float64]:
+    """Weigh each token by its count to the power ``-exponent``: 0 counts occurrences, 1 counts different tokens.
+
+    A ranking hangs on rare words, and the variance of vectors on frequent ones.
+
+    Examples
+    --------
+    >>> rarity_weights(np.array([7, 7, 7, 7, 3]), 0.5).tolist()
+    [0.5, 0.5, 0.5, 0.5, 1.0]
+    """
+    _, positions, counts = np.unique(ids, return_inverse=True, return_counts=True)
+    return np.asarray(counts[positions].astype(np.float64) ** -exponent)
+
+
 def principal_components(
-    vectors: npt.NDArray[np.float32], *, dim: int, centred: bool
+    vectors: npt.NDArray[np.float32],
+    *,
+    dim: int,
+    centred: bool,
+    weights: npt.NDArray[np.float64] | None = None,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float]:
     """The directions of largest variance (rows), the mean taken off first, and the share of variance they keep.
+
+    Parameters
+    ----------
+    vectors
+        Of shape (num_vectors, size).
+    dim
+        How many directions.
+    centred
+        Whether to take off the mean.
+    weights
+        How much each vector counts, in the mean too; alike if left out.
 
     Examples
     --------
@@ -43,8 +78,12 @@ def principal_components(
     """
     if vectors.shape[1] < dim:
         raise InputError(f"the base has vectors of {vectors.shape[1]} components, which cannot give {dim}; lower dim")
-    mean = vectors.mean(axis=0, dtype=np.float64) if centred else np.zeros(vectors.shape[1])
-    shifted = vectors - mean
+    if weights is None:
+        weights = np.ones(len(vectors))
+    mean = np.zeros(vectors.shape[1])
+    if centred:
+        mean = np.asarray(np.average(vectors, axis=0, weights=weights), dtype=np.float64)
+    shifted = (vectors - mean) * np.sqrt(weights)[:, None]
     values, directions = np.linalg.eigh(shifted.T @ shifted)
     order = np.argsort(values)[::-1]
     components = directions[:, order[:dim]].T

@@ -156,7 +156,7 @@ def _notes(unpublished: Sequence[Row], absent: Mapping[str, Sequence[str]]) -> t
         notes.append(f"{len(unpublished)} rows of published runs are left out, for their folder was not given.")
     if absent:
         models = dict.fromkeys(model for missing in absent.values() for model in missing)
-        notes.append(f"Left out, for there is no {' and no '.join(models)}: {', '.join(absent)}.")
+        notes.append(f"Left out, for there is no {' and no '.join(models)}: {'; '.join(absent)}.")
     return tuple(notes)
 
 

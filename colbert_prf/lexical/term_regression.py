@@ -18,7 +18,7 @@ from colbert_prf.index import Index
 from colbert_prf.index.durable import write_whole
 from colbert_prf.lexical.analysis import Analyzer
 from colbert_prf.lexical.term_weights import SCALE, TermWeigher, query_term_recall, scaled_frequencies, words_of
-from colbert_prf.types import EncodedDocument
+from colbert_prf.types import TokenIds, Vectors
 
 __all__ = ["TermRegression", "TorchTermWeigher"]
 
@@ -88,7 +88,7 @@ class TermRegression(TermWeigher):
             encoded = encoder.encode_documents((text for text, _ in batch), progress=progress)
             for (text, queries), document in zip(batch, encoded, strict=True):
                 targets = query_term_recall(text, queries, analyzer)
-                words = [(analyzer.term(word), place) for word, place in _words(encoder, document)]
+                words = [(analyzer.term(word), place) for word, place in _words(encoder, document.token_ids)]
                 known = [(targets[term], place) for term, place in words if term in targets]
                 vectors = document.vectors[[place for _, place in known]].astype(np.float64)
                 rows = np.concatenate([vectors, np.ones((len(known), 1))], axis=1)
@@ -106,7 +106,7 @@ class TermRegression(TermWeigher):
     ) -> Iterator[list[tuple[str, float]]]:
         """The words of each text with their weights; those past the encoder's length are left out."""
         for document in self.encoder.encode_documents(texts, progress=progress):
-            yield self._weigh(document)
+            yield self._weigh(document.token_ids, document.vectors)
 
     def indexed_documents(
         self,
@@ -134,15 +134,15 @@ class TermRegression(TermWeigher):
         if snapshot.manifest.settings.model.fingerprint not in (None, self.encoder.fingerprint):
             raise ModelError("the index was made with another encoder than the term regression; give one of the same")
         for position in np.flatnonzero(snapshot.live).tolist():
-            document = EncodedDocument(snapshot.token_ids(position), snapshot.vectors(position))
-            frequencies = scaled_frequencies(self._weigh(document), analyzer, scale=scale)
+            weights = self._weigh(snapshot.token_ids(position), snapshot.vectors(position))
+            frequencies = scaled_frequencies(weights, analyzer, scale=scale)
             yield snapshot.doc_id(position), frequencies, snapshot.text(position) or ""
             if progress is not None:
                 progress(1)
 
-    def _weigh(self, document: EncodedDocument) -> list[tuple[str, float]]:
-        values = document.vectors @ self.coefficients + self.intercept
-        return [(word, float(values[place])) for word, place in _words(self.encoder, document)]
+    def _weigh(self, token_ids: TokenIds, vectors: Vectors) -> list[tuple[str, float]]:
+        values = vectors @ self.coefficients + self.intercept
+        return [(word, float(values[place])) for word, place in _words(self.encoder, token_ids)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it as JSON; the encoder is named, not kept."""
@@ -223,7 +223,7 @@ class TorchTermWeigher(TermWeigher):
                 progress(len(batch))
 
 
-def _words(encoder: Encoder, document: EncodedDocument) -> list[tuple[str, int]]:
+def _words(encoder: Encoder, token_ids: TokenIds) -> list[tuple[str, int]]:
     """The words of a document with the places of their vectors; special tokens are left out."""
-    words = words_of(encoder.tokens(document.token_ids))
-    return [(word, place) for word, place in words if int(document.token_ids[place]) not in encoder.special_ids]
+    words = words_of(encoder.tokens(token_ids))
+    return [(word, place) for word, place in words if int(token_ids[place]) not in encoder.special_ids]

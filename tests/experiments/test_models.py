@@ -51,7 +51,7 @@ def test_an_optional_row_without_its_model_is_left_out_with_what_builds_on_it(ru
     told = []
     results = run(ROWS, told)
     assert [row.name for row in results.rows] == ["old", "new"]
-    assert results.notes == (f"Left out, for there is no {tmp_path / 'model'}: model, upon it.",)
+    assert results.notes == (f"Left out, for there is no {tmp_path / 'model'}: model; upon it.",)
     assert told[0] == results.notes[0]
 
 
@@ -80,7 +80,7 @@ def test_what_else_is_asked_for_is_refused(run, configured):
 def test_nothing_to_show_says_why(run, kinds, data, tmp_path, configured):
     head, *_ = configured().read_text().partition("[[systems]]")
     path = configured(head + ROWS)
-    with pytest.raises(InputError, match=r"no row to show\. Left out, for there is no MODEL: model, upon it\."):
+    with pytest.raises(InputError, match=r"no row to show\. Left out, for there is no MODEL: model; upon it\."):
         run_experiment(read_experiment(path), data, tmp_path / "out", progress=False)
 
 

@@ -10,7 +10,7 @@ import pytest
 from colbert_prf import InputError
 from colbert_prf.training import Example, TrainingSettings, open_teacher, score_examples, train_cross_encoder
 from colbert_prf.training.cross_encoder import fit_cross_encoder
-from colbert_prf.training.cross_encoder_export import SAMPLE_PAIRS
+from colbert_prf.training.cross_encoder_export import SAMPLE_PAIRS, export_cross_encoder
 from colbert_prf.training.run import TrainingRun
 from colbert_prf.training.student import train_last_layers
 
@@ -63,6 +63,15 @@ def test_the_folder_is_complete_and_its_network_equals_pytorch(trained):
         "README.md", "checkpoint", "cross_encoder.json", "model.onnx", "tokenizer.json", "training.json"
     }  # fmt: skip
     assert trained.agreement.largest_difference < 1e-4
+
+
+def test_bytes_in_place_of_floats_give_nearly_the_same_scores(trained, tmp_path):
+    from sentence_transformers import CrossEncoder
+
+    model = CrossEncoder(str(trained.output / "checkpoint"), device="cpu")
+    agreement = export_cross_encoder(model, tmp_path / "int8", name="tiny", int8=True)
+    assert agreement.largest_difference < 0.1
+    assert (tmp_path / "int8" / "model.onnx").stat().st_size < (trained.output / "model.onnx").stat().st_size
 
 
 def test_the_network_scores_what_its_own_tokenizer_makes(trained):

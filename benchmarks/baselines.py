@@ -1,13 +1,16 @@
 """The systems of the paper's table on small collections.
 
-python benchmarks/baselines.py DATA [--systems lexical neural deepct] [--cache DIR]
+python benchmarks/baselines.py DATA [--systems lexical neural deepct cross-encoder bi-encoder] [--cache DIR]
 
-``deepct`` needs DIR/term-weights.json, made with `colbert-prf term-weights`.
+``deepct`` needs DIR/term-weights.json, made with `colbert-prf term-weights`; ``cross-encoder`` the folder
+DIR/cross-encoder, made with `colbert-prf train`; ``bi-encoder`` the folder DIR/bi-encoder, of sentence-transformers. A
+collection may name a split: `nfcorpus/dev` reads nfcorpus/dev.queries.tsv and dev.qrels.txt.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,14 +22,17 @@ from colbert_prf import (
     RM3,
     AverageFeedback,
     BertQE,
+    BiEncoder,
     Bo1,
     ColbertPRF,
     ColbertReranker,
+    CrossEncoderReranker,
     EndToEnd,
     Fusion,
     Index,
     LexicalIndex,
     MeanEncoder,
+    PairScorer,
     Retriever,
     RocchioFeedback,
     Searcher,
@@ -35,17 +41,30 @@ from colbert_prf import (
 )
 from colbert_prf.datasets import read_corpus, read_qrels, read_topics
 from colbert_prf.evaluation import evaluate
-from colbert_prf.lexical import TermRegression, weighted_documents
+from colbert_prf.lexical import TermRegression
 
 COLLECTIONS = ("vaswani", "nfcorpus", "scifact")
 MEASURES = ("AP", "nDCG@10", "R@1000")
+DEPTHS = (50, 200)
+"""Candidates a cross-encoder reads."""
 
 
-def lexical(folder: Path, cache: Path) -> Mapping[str, Retriever]:
+def terms(folder: Path, cache: Path) -> LexicalIndex:
     path = cache / f"{folder.name}.lexical"
     if not path.is_dir():
         LexicalIndex.create(path, read_corpus(folder / "collection.tsv.gz", empty="keep"))
-    index = LexicalIndex.open(path)
+    return LexicalIndex.open(path)
+
+
+def vectors_of(folder: Path, cache: Path) -> Index:
+    path = cache / f"{folder.name}.4.index"
+    if not (path / "manifest.json").is_file():
+        Index.create(path, read_corpus(folder / "collection.tsv.gz", empty="keep"), bits=4, resume=True)
+    return Index.open(path)
+
+
+def lexical(folder: Path, cache: Path) -> Mapping[str, Retriever]:
+    index = terms(folder, cache)
     return {
         "BM25": BM25(index),
         "BM25 as in Anserini": BM25(index, k1=0.9, b=0.4, k3=None, idf="lucene"),
@@ -56,10 +75,7 @@ def lexical(folder: Path, cache: Path) -> Mapping[str, Retriever]:
 
 
 def neural(folder: Path, cache: Path) -> Mapping[str, Retriever]:
-    path = cache / f"{folder.name}.4.index"
-    if not (path / "manifest.json").is_file():
-        Index.create(path, read_corpus(folder / "collection.tsv.gz", empty="keep"), bits=4, resume=True)
-    vectors = Index.open(path)
+    vectors = vectors_of(folder, cache)
     searcher, index = Searcher(vectors), LexicalIndex.of(vectors)
     bm25, rm3, e2e = BM25(index), BM25(index, feedback=RM3()), EndToEnd(searcher)
     means = MeanEncoder(searcher.encoder)
@@ -86,17 +102,39 @@ def neural(folder: Path, cache: Path) -> Mapping[str, Retriever]:
 def deepct(folder: Path, cache: Path) -> Mapping[str, Retriever]:
     path = cache / f"{folder.name}.deepct"
     if not (path / "manifest.json").is_file():
-        documents = ((one.doc_id, one.text) for one in read_corpus(folder / "collection.tsv.gz", empty="keep"))
-        weigher = TermRegression.load(cache / "term-weights.json")
-        LexicalIndex.create_from_terms(path, weighted_documents(documents, weigher), texts=True)
+        learned = TermRegression.load(cache / "term-weights.json")
+        LexicalIndex.create_from_terms(path, learned.indexed_documents(vectors_of(folder, cache)))
     index = LexicalIndex.open(path)
     return {"DeepCT": BM25(index), "DeepCT, k1=10, b=0.9": BM25(index, k1=10, b=0.9)}
+
+
+def cross_encoder(folder: Path, cache: Path) -> Mapping[str, Retriever]:
+    bm25, scorer = BM25(terms(folder, cache)), PairScorer.load(cache / "cross-encoder")
+    return {
+        "BM25": bm25,
+        **{f"BM25+BERT, best {depth}": CrossEncoderReranker(bm25, scorer, depth=depth) for depth in DEPTHS},
+    }
+
+
+def bi_encoder(folder: Path, cache: Path) -> Mapping[str, Retriever]:
+    path, encoder = cache / f"{folder.name}.bi-encoder", BiEncoder(str(cache / "bi-encoder"))
+    if not path.is_dir():
+        VectorIndex.create(path, read_corpus(folder / "collection.tsv.gz", empty="keep"), encoder)
+    index = VectorIndex.open(path)
+    return {
+        "bi-encoder": SingleVector(index, encoder),
+        "bi-encoder, HNSW": SingleVector(index, encoder, exact=False),
+        "bi-encoder, average PRF": SingleVector(index, encoder, feedback=AverageFeedback()),
+        "bi-encoder, Rocchio PRF": SingleVector(index, encoder, feedback=RocchioFeedback()),
+    }
 
 
 SYSTEMS: dict[str, Callable[[Path, Path], Mapping[str, Retriever]]] = {
     "lexical": lexical,
     "neural": neural,
     "deepct": deepct,
+    "cross-encoder": cross_encoder,
+    "bi-encoder": bi_encoder,
 }
 
 
@@ -106,18 +144,24 @@ def main() -> None:
     parser.add_argument("--systems", choices=SYSTEMS, nargs="+", default=["lexical", "neural"])
     parser.add_argument("--collections", nargs="+", default=COLLECTIONS)
     parser.add_argument("--cache", type=Path, help="where indexes are kept; made anew if left out")
+    parser.add_argument("--topics", type=int, help="so many topics only, drawn at random")
     arguments = parser.parse_args()
     with TemporaryDirectory() as temporary:
         cache = arguments.cache or Path(temporary)
         cache.mkdir(parents=True, exist_ok=True)
         for name in arguments.collections:
+            folder, _, split = name.partition("/")
             for kind in arguments.systems:
-                report(arguments.data / name, SYSTEMS[kind](arguments.data / name, cache))
+                systems = SYSTEMS[kind](arguments.data / folder, cache)
+                report(arguments.data / folder, split and f"{split}.", arguments.topics, systems)
 
 
-def report(folder: Path, systems: Mapping[str, Retriever]) -> None:
-    topics, qrels = read_topics(folder / "queries.tsv"), read_qrels(folder / "qrels.txt")
-    print(f"| {folder.name} | " + " | ".join(MEASURES) + " | ms a query |")
+def report(folder: Path, split: str, num_topics: int | None, systems: Mapping[str, Retriever]) -> None:
+    topics, qrels = read_topics(folder / f"{split}queries.tsv"), read_qrels(folder / f"{split}qrels.txt")
+    if num_topics is not None:
+        chosen = set(random.Random(7).sample(sorted(qrels), min(num_topics, len(qrels))))
+        qrels = {query_id: judged for query_id, judged in qrels.items() if query_id in chosen}
+    print(f"| {split}{folder.name}, {len(qrels)} topics | " + " | ".join(MEASURES) + " | ms a query |")
     for name, system in systems.items():
         started = perf_counter()
         run = {

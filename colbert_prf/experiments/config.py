@@ -56,6 +56,8 @@ class Row:
         Whether the other rows are compared with it.
     hidden
         Whether it is there for other rows to build on only.
+    optional
+        Whether it is left out where a model it names is not there.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Row:
     runs: Mapping[str, str] = field(default_factory=dict)
     baseline: bool = False
     hidden: bool = False
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,13 +172,16 @@ def _collection(table: TomlTable) -> Collection:
 def _row(table: TomlTable, collections: list[str]) -> Row:
     name, group = table.take("name", str), table.take("group", str, "")
     baseline, hidden = table.take("baseline", bool, False), table.take("hidden", bool, False)
+    optional = table.take("optional", bool, False)
     kind, runs = table.take("kind", str, None), table.take("runs", dict, None)
     if (kind is None) == (runs is None):
         raise InputError(f"{table.place}: write either a kind, of a system to run, or runs, of files to read")
     if baseline and hidden:
         raise InputError(f"{table.place}: a hidden row cannot be a baseline")
+    if optional and runs is not None:
+        raise InputError(f"{table.place}: optional is of systems to run; published runs are left out without a folder")
     if kind is not None:
-        return Row(name, group, Entry(name, kind, table.rest()), {}, baseline, hidden)
+        return Row(name, group, Entry(name, kind, table.rest()), {}, baseline, hidden, optional)
     table.finish()
     for collection, file in runs.items():
         if collection not in collections or not isinstance(file, str):

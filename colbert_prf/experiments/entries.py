@@ -40,6 +40,12 @@ class Entry:
         """The names of the entries it builds on."""
         return self.known_kind.references(self.parameters)
 
+    @property
+    def models(self) -> list[str]:
+        """The models it opens, as written."""
+        given = (self.parameters.get(name) for name in self.known_kind.models)
+        return [name for name in given if name is not None]
+
 
 def check_entries(entries: Mapping[str, Entry]) -> None:
     """Refuse unknown kinds, wrong parameters, and references that lead nowhere or in a circle.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from colbert_prf.experiments.config import Collection, Experiment, Row
 from colbert_prf.experiments.context import Context, slug
 from colbert_prf.experiments.entries import configuration_of
 from colbert_prf.experiments.judged import Judged, located, read_judged
+from colbert_prf.experiments.models import absent_models, digests_of
 from colbert_prf.experiments.running import RunSummary, run_topics
 from colbert_prf.retriever import Retriever
 from colbert_prf.types import Ranking
@@ -51,7 +52,7 @@ class Results:
     experiment
         As configured.
     rows
-        Those shown; published runs that were not given are left out.
+        Those shown; published runs that were not given are left out, and optional rows without their models.
     outcomes
         One for each collection.
     notes
@@ -76,7 +77,7 @@ def run_experiment(
     """Run what is missing, and evaluate everything.
 
     Runs and indexes are kept in the output folder. A finished run is run again only if the configuration of its system,
-    of a system it builds on, or its topics have changed; an interrupted one is continued.
+    of a system it builds on, a model either opens, or its topics have changed; an interrupted one is continued.
 
     Parameters
     ----------
@@ -102,6 +103,8 @@ def run_experiment(
     data, output = Path(data), Path(output)
     judged = {one.name: read_judged(one, data) for one in experiment.collections}
     rows, notes = _shown_rows(experiment, published)
+    for note in notes:
+        tell(note)
     contexts: dict[str, Context] = {}
     outcomes = []
     for collection in experiment.collections:
@@ -133,17 +136,28 @@ def _context(experiment: Experiment, collection: Collection, data: Path, output:
 
 def _shown_rows(experiment: Experiment, published: str | Path | None) -> tuple[tuple[Row, ...], tuple[str, ...]]:
     rows = [row for row in experiment.rows if not row.hidden]
-    left_out = [row for row in rows if row.entry is None] if published is None else []
-    kept = tuple(row for row in rows if row not in left_out)
+    unpublished = [row for row in rows if row.entry is None] if published is None else []
+    absent = absent_models(experiment.rows)
+    kept = tuple(row for row in rows if row not in unpublished and row.name not in absent)
+    notes = _notes(unpublished, {row.name: absent[row.name] for row in rows if row.name in absent})
     if not kept:
-        raise InputError(f"{experiment.path}: there is no row to show; give the folder of the published runs")
+        raise InputError(f"{experiment.path}: there is no row to show. {' '.join(notes)}")
     for row in kept:
         for file in row.runs.values():
             if not (path := Path(published or "") / file).is_file():
                 raise DatasetError(f"there is no such file; it is the published run of {row.name!r}", path=str(path))
-    if not left_out:
-        return kept, ()
-    return kept, (f"{len(left_out)} rows of published runs are left out, for their folder was not given.",)
+    return kept, notes
+
+
+def _notes(unpublished: Sequence[Row], absent: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Which rows are left out, and why."""
+    notes = []
+    if unpublished:
+        notes.append(f"{len(unpublished)} rows of published runs are left out, for their folder was not given.")
+    if absent:
+        models = dict.fromkeys(model for missing in absent.values() for model in missing)
+        notes.append(f"Left out, for there is no {' and no '.join(models)}: {'; '.join(absent)}.")
+    return tuple(notes)
 
 
 def _run(
@@ -168,6 +182,7 @@ def _run(
             "bits": experiment.bits,
             "model": experiment.model,
             "system": configuration_of(row.entry, experiment.entries),
+            **({"models": models} if (models := digests_of(row.entry, experiment.entries)) else {}),
         },
         k=experiment.depth,
         existing="update",

@@ -32,11 +32,14 @@ class Kind:
         :class:`~colbert_prf.experiments.context.Context`.
     check
         Called with the parameters before anything is built, to refuse what the types do not tell.
+    models
+        The parameters that name a model: a file or folder, or a name on the hub.
     """
 
     name: str
     build: Callable[..., Retriever]
     check: Callable[..., object] | None = None
+    models: tuple[str, ...] = ()
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -99,7 +102,9 @@ class Kind:
         return list(inspect.signature(self.build).parameters.values())[1:]
 
 
-def system(name: str, *, check: Callable[..., object] | None = None) -> Callable[[Builder], Builder]:
+def system(
+    name: str, *, check: Callable[..., object] | None = None, models: tuple[str, ...] = ()
+) -> Callable[[Builder], Builder]:
     """Make a function known as a kind of system.
 
     Its first parameter is the context, the others are keyword-only and annotated: they are the parameters of a row. One
@@ -110,7 +115,7 @@ def system(name: str, *, check: Callable[..., object] | None = None) -> Callable
     ----------
     name
         What a row writes as its ``kind``.
-    check
+    check, models
         See :class:`Kind`.
 
     Examples
@@ -131,7 +136,7 @@ def system(name: str, *, check: Callable[..., object] | None = None) -> Callable
     def register(build: Builder) -> Builder:
         if name in _KINDS and _KINDS[name].build.__qualname__ != build.__qualname__:
             raise InputError(f"there is a kind {name!r} already; choose another name")
-        _KINDS[name] = Kind(name, build, check)
+        _KINDS[name] = Kind(name, build, check, models)
         return build
 
     return register

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError, MissingExtraError, ModelError
+from colbert_prf.index import Index
 from colbert_prf.index.durable import write_whole
 from colbert_prf.lexical.analysis import Analyzer
-from colbert_prf.lexical.term_weights import TermWeigher, query_term_recall, words_of
-from colbert_prf.types import EncodedDocument
+from colbert_prf.lexical.term_weights import SCALE, TermWeigher, query_term_recall, scaled_frequencies, words_of
+from colbert_prf.types import TokenIds, Vectors
 
 __all__ = ["TermRegression", "TorchTermWeigher"]
 
@@ -87,7 +88,7 @@ class TermRegression(TermWeigher):
             encoded = encoder.encode_documents((text for text, _ in batch), progress=progress)
             for (text, queries), document in zip(batch, encoded, strict=True):
                 targets = query_term_recall(text, queries, analyzer)
-                words = [(analyzer.term(word), place) for word, place in _words(encoder, document)]
+                words = [(analyzer.term(word), place) for word, place in _words(encoder, document.token_ids)]
                 known = [(targets[term], place) for term, place in words if term in targets]
                 vectors = document.vectors[[place for _, place in known]].astype(np.float64)
                 rows = np.concatenate([vectors, np.ones((len(known), 1))], axis=1)
@@ -105,8 +106,43 @@ class TermRegression(TermWeigher):
     ) -> Iterator[list[tuple[str, float]]]:
         """The words of each text with their weights; those past the encoder's length are left out."""
         for document in self.encoder.encode_documents(texts, progress=progress):
-            values = document.vectors @ self.coefficients + self.intercept
-            yield [(word, float(values[place])) for word, place in _words(self.encoder, document)]
+            yield self._weigh(document.token_ids, document.vectors)
+
+    def indexed_documents(
+        self,
+        index: Index,
+        *,
+        analyzer: Analyzer | None = None,
+        scale: float = SCALE,
+        progress: Callable[[int], object] | None = None,
+    ) -> Iterator[tuple[str, Mapping[str, int], str]]:
+        """The documents of a ColBERT index with learned weights, from the vectors it has: nothing is encoded.
+
+        Parameters
+        ----------
+        index
+            Made with the same encoder; with few bits the weights are a little off.
+        analyzer, scale, progress
+            As of :func:`weighted_documents`, which encodes the texts of documents.
+
+        Yields
+        ------
+        doc_id, frequencies, text
+            For :meth:`LexicalIndex.create_from_terms`; the text is empty where the index keeps none.
+        """
+        snapshot, analyzer = index.snapshot, analyzer or Analyzer()
+        if snapshot.manifest.settings.model.fingerprint not in (None, self.encoder.fingerprint):
+            raise ModelError("the index was made with another encoder than the term regression; give one of the same")
+        for position in np.flatnonzero(snapshot.live).tolist():
+            weights = self._weigh(snapshot.token_ids(position), snapshot.vectors(position))
+            frequencies = scaled_frequencies(weights, analyzer, scale=scale)
+            yield snapshot.doc_id(position), frequencies, snapshot.text(position) or ""
+            if progress is not None:
+                progress(1)
+
+    def _weigh(self, token_ids: TokenIds, vectors: Vectors) -> list[tuple[str, float]]:
+        values = vectors @ self.coefficients + self.intercept
+        return [(word, float(values[place])) for word, place in _words(self.encoder, token_ids)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it as JSON; the encoder is named, not kept."""
@@ -187,7 +223,7 @@ class TorchTermWeigher(TermWeigher):
                 progress(len(batch))
 
 
-def _words(encoder: Encoder, document: EncodedDocument) -> list[tuple[str, int]]:
+def _words(encoder: Encoder, token_ids: TokenIds) -> list[tuple[str, int]]:
     """The words of a document with the places of their vectors; special tokens are left out."""
-    words = words_of(encoder.tokens(document.token_ids))
-    return [(word, place) for word, place in words if int(document.token_ids[place]) not in encoder.special_ids]
+    words = words_of(encoder.tokens(token_ids))
+    return [(word, place) for word, place in words if int(token_ids[place]) not in encoder.special_ids]

@@ -103,12 +103,17 @@ def _write_network(model: Any, file: Path) -> None:
 
 
 def _quantize(file: Path) -> None:
+    import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     prepared = file.with_suffix(".prepared.onnx")
     try:
         quant_pre_process(file, prepared, skip_symbolic_shape=True)
+        # The quantizer turns the matrix of the last layer round, and would trip over its shape as noted down before.
+        model = onnx.load(prepared)
+        del model.graph.value_info[:]
+        onnx.save(model, prepared)
         quantize_dynamic(prepared, file, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
     finally:
         prepared.unlink(missing_ok=True)

@@ -108,7 +108,7 @@ def train_last_layers(checkpoint: Any, layers: int | None) -> None:
     Parameters
     ----------
     checkpoint
-        The model; what follows its first module is always trained.
+        The model; what follows its first module is always trained, and so is the head of a classifier.
     layers
         How many layers; None trains everything.
     """
@@ -123,6 +123,8 @@ def train_last_layers(checkpoint: Any, layers: int | None) -> None:
     for layer in list(stack)[len(stack) - layers :]:
         for parameter in layer.parameters():
             parameter.requires_grad = True
+    for parameter in _head_parameters(transformer):
+        parameter.requires_grad = True
 
 
 def set_dropout(checkpoint: Any, dropout: float | None) -> None:
@@ -133,6 +135,19 @@ def set_dropout(checkpoint: Any, dropout: float | None) -> None:
         for module in checkpoint.modules():
             if isinstance(module, torch.nn.Dropout):
                 module.p = dropout
+
+
+def _head_parameters(transformer: Any) -> list[Any]:
+    """What a classifier puts on its encoder, and the pooling under it; nothing of a bare encoder."""
+    encoder = transformer.base_model
+    if encoder is transformer:
+        return []
+    inside = {id(parameter) for parameter in encoder.parameters()}
+    pooler = getattr(encoder, "pooler", None)
+    return [
+        *(parameter for parameter in transformer.parameters() if id(parameter) not in inside),
+        *(pooler.parameters() if pooler is not None else ()),
+    ]
 
 
 def _layer_stack(transformer: Any) -> Any:

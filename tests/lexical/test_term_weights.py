@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from colbert_prf import InputError, ModelError
+from colbert_prf import Index, InputError, ModelError
 from colbert_prf.lexical import (
     BM25,
     Analyzer,
@@ -100,6 +100,36 @@ def test_a_regression_weighs_words_and_is_kept(encoder, tmp_path):
     trained.save(tmp_path / "weights.json")
     again = TermRegression.load(tmp_path / "weights.json", encoder=encoder)
     assert list(again.weights(["Rain fell."])) == list(trained.weights(["Rain fell."]))
+
+
+def test_the_vectors_of_an_index_give_what_encoding_gives(encoder, tmp_path):
+    trained = TermRegression.train(EXAMPLES, encoder=encoder, ridge=0.1)
+    documents = [*((str(place), text) for place, (text, _) in enumerate(EXAMPLES)), ("none", "")]
+    index = Index.create(tmp_path / "i", documents, encoder=encoder, bits=16, progress=False)
+    index.delete(["1"])
+    done = []
+    found = {row[0]: row for row in trained.indexed_documents(index, scale=20, progress=done.append)}
+    expected = {row[0]: row for row in weighted_documents(documents, trained, scale=20) if row[0] != "1"}
+    assert found == expected
+    assert len(found["0"][1]) > 1
+    assert done == [1, 1, 1]
+
+
+def test_compressed_vectors_give_nearly_the_same_weights(encoder, tmp_path):
+    trained = TermRegression.train(EXAMPLES, encoder=encoder, ridge=0.1)
+    documents = [(str(place), text) for place, (text, _) in enumerate(EXAMPLES)]
+    index = Index.create(tmp_path / "i", documents, encoder=encoder, bits=8, texts=False, progress=False)
+    for found, expected in zip(trained.indexed_documents(index), weighted_documents(documents, trained), strict=True):
+        assert found[2] == ""
+        assert found[1] == pytest.approx(expected[1], abs=5)
+
+
+def test_an_index_of_another_model_is_refused(encoder, tmp_path):
+    trained = TermRegression.train(EXAMPLES, encoder=encoder)
+    encoded = [("x", document) for document in encoder.encode_documents(["Goldfish grow."])]
+    index = Index.create_from_vectors(tmp_path / "i", encoded, fingerprint="other", progress=False)
+    with pytest.raises(ModelError, match="another encoder"):
+        next(trained.indexed_documents(index))
 
 
 def test_a_regression_of_something_else_is_refused(encoder, tmp_path):

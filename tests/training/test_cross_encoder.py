@@ -10,8 +10,9 @@ import pytest
 from colbert_prf import InputError
 from colbert_prf.training import Example, TrainingSettings, open_teacher, score_examples, train_cross_encoder
 from colbert_prf.training.cross_encoder import fit_cross_encoder
-from colbert_prf.training.cross_encoder_export import SAMPLE_PAIRS
+from colbert_prf.training.cross_encoder_export import SAMPLE_PAIRS, export_cross_encoder
 from colbert_prf.training.run import TrainingRun
+from colbert_prf.training.student import train_last_layers
 
 EXAMPLES = [
     Example("do goldfish grow", ("a goldfish grows, in a tank.", "the bank raised its rates")),
@@ -64,6 +65,15 @@ def test_the_folder_is_complete_and_its_network_equals_pytorch(trained):
     assert trained.agreement.largest_difference < 1e-4
 
 
+def test_bytes_in_place_of_floats_give_nearly_the_same_scores(trained, tmp_path):
+    from sentence_transformers import CrossEncoder
+
+    model = CrossEncoder(str(trained.output / "checkpoint"), device="cpu")
+    agreement = export_cross_encoder(model, tmp_path / "int8", name="tiny", int8=True)
+    assert agreement.largest_difference < 0.1
+    assert (tmp_path / "int8" / "model.onnx").stat().st_size < (trained.output / "model.onnx").stat().st_size
+
+
 def test_the_network_scores_what_its_own_tokenizer_makes(trained):
     import onnxruntime
     import tokenizers
@@ -88,6 +98,19 @@ def test_it_teaches_raw_scores(trained):
     )
     raw = np.array([score for example in scored for score in example.scores])
     np.testing.assert_allclose(1 / (1 + np.exp(-raw)), squashed, atol=1e-5)
+
+
+def test_the_head_is_always_trained(base):
+    from sentence_transformers import CrossEncoder
+
+    model = CrossEncoder(str(base), num_labels=1, device="cpu")
+    train_last_layers(model, 0)
+    trained = {name for name, weight in model.named_parameters() if weight.requires_grad}
+    assert {name.rpartition(".")[0].rsplit(".", 1)[-1] for name in trained} == {"classifier", "dense"}
+    assert any("pooler" in name for name in trained)
+    train_last_layers(model, 1)
+    assert any("layer.1." in name for name, weight in model.named_parameters() if weight.requires_grad)
+    assert not any("layer.0." in name for name, weight in model.named_parameters() if weight.requires_grad)
 
 
 def test_in_batch_negatives_are_refused(base, tmp_path):

@@ -41,7 +41,7 @@ def feedback_of(feedback: str | None = None, **tuning: Any) -> Feedback | None:
     return make_feedback(feedback, **tuning)
 
 
-@system("colbert", check=feedback_of)
+@system("colbert", check=feedback_of, models=("model",))
 def colbert(
     context: Context,
     *,

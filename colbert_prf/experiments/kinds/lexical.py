@@ -19,7 +19,6 @@ from colbert_prf.lexical import (
     QueryGenerator,
     TermFeedback,
     TermRegression,
-    TermWeigher,
     TorchTermWeigher,
     expanded_documents,
     read_expansions,
@@ -51,7 +50,7 @@ def _feedback_of(
     return METHODS[feedback](**tuning)
 
 
-@system("bm25", check=_feedback_of)
+@system("bm25", check=_feedback_of, models=("weights", "questions"))
 def bm25(
     context: Context,
     *,
@@ -99,9 +98,7 @@ def _index(context: Context, weights: str | None, questions: str | None, num_que
         return LexicalIndex.open(path)
     context.folder.mkdir(parents=True, exist_ok=True)
     if weights is not None:
-        with progress_bar("Weighing terms") as advance:
-            documents = weighted_documents(context.documents(), _weigher(weights, context), progress=advance)
-            return LexicalIndex.create_from_terms(path, documents, texts=True, progress=False)
+        return _weighted(context, weights, path)
     if questions is not None:
         expansions = (
             read_expansions(questions)
@@ -114,10 +111,17 @@ def _index(context: Context, weights: str | None, questions: str | None, num_que
     return LexicalIndex.create(path, context.documents())
 
 
-def _weigher(weights: str, context: Context) -> TermWeigher:
-    if Path(weights).is_file():
-        return TermRegression.load(weights, encoder=context.encoder)
-    return TorchTermWeigher(weights)
+def _weighted(context: Context, weights: str, path: Path) -> LexicalIndex:
+    """A regression reads the vectors of the ColBERT index, which most experiments have; other models read texts."""
+    with progress_bar("Weighing terms") as advance:
+        if Path(weights).is_file():
+            index = context.index()
+            learned = TermRegression.load(weights, encoder=context.encoder)
+            kept = index.snapshot.manifest.settings.texts
+            documents = learned.indexed_documents(index, progress=advance)
+            return LexicalIndex.create_from_terms(path, documents, texts=kept, progress=False)
+        documents = weighted_documents(context.documents(), TorchTermWeigher(weights), progress=advance)
+        return LexicalIndex.create_from_terms(path, documents, texts=True, progress=False)
 
 
 def _content(name: str) -> bytes:

@@ -44,7 +44,7 @@ def _check(first: str, depth: int | None = None, feedback: str | None = None, **
     feedback_of(feedback, **tuning)
 
 
-@system("colbert-reranker", check=_check)
+@system("colbert-reranker", check=_check, models=("model",))
 def colbert_reranker(
     context: Context,
     *,
@@ -66,7 +66,7 @@ def colbert_text_reranker(context: Context, *, first: Retriever, depth: int | No
     return ColbertTextReranker(WithTexts(first, context), encoder=context.encoder, depth=depth)
 
 
-@system("bert-qe")
+@system("bert-qe", models=("model",))
 def bert_qe(
     context: Context,
     *,
@@ -93,7 +93,7 @@ def bert_qe(
     )
 
 
-@system("cross-encoder")
+@system("cross-encoder", models=("model",))
 def cross_encoder(context: Context, *, first: Retriever, model: str, depth: int | None = None) -> Retriever:
     """A cross-encoder over the candidates of another row; ``model`` is what :meth:`PairScorer.load` opens."""
     return CrossEncoderReranker(WithTexts(first, context), PairScorer.load(model), depth=depth)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from colbert_prf.experiments.context import Context, slug
+from colbert_prf.experiments.models import digest_of_model
 from colbert_prf.experiments.registry import system
 from colbert_prf.retriever import Retriever
 from colbert_prf.single_vector import (
@@ -21,7 +23,7 @@ from colbert_prf.single_vector import (
 __all__ = ["single_vector"]
 
 
-@system("single-vector")
+@system("single-vector", models=("model",))
 def single_vector(
     context: Context,
     *,
@@ -52,7 +54,7 @@ def single_vector(
         rocchio = RocchioFeedback(feedback_docs=feedback_docs, alpha=alpha, beta=beta)
         method = AverageFeedback(feedback_docs=feedback_docs) if average else rocchio
     encoder: VectorEncoder = BiEncoder(model) if model else MeanEncoder(context.encoder)
-    path = context.path(f"{slug(model) if model else 'mean'}.vectors")
+    path = context.path(f"{_folder_name(model) if model else 'mean'}.vectors")
     if not (path / "manifest.json").is_file():
         context.folder.mkdir(parents=True, exist_ok=True)
         if model:
@@ -60,3 +62,8 @@ def single_vector(
         else:
             VectorIndex.create_from_index(path, context.index(), name=encoder.name)
     return SingleVector(VectorIndex.open(path), encoder, feedback=method, exact=exact, ef=ef)
+
+
+def _folder_name(model: str) -> str:
+    """One model told from another that was in the same place."""
+    return f"{slug(model)}.{digest_of_model(model)[:8]}" if Path(model).exists() else slug(model)

@@ -21,9 +21,9 @@ def tag_of(feedback: Feedback | None, *, preset: str | None = None) -> str:
     --------
     >>> from colbert_prf.feedback import CentroidPRF, ColbertPRF
     >>> tag_of(None), tag_of(ColbertPRF()), tag_of(ColbertPRF(beta=1, relative=False, rerank=True))
-    ('colbert-prf.e2e', 'colbert-prf.prf.fb3.K24.fe10.beta0.05', 'colbert-prf.prf.fb3.K24.fe10.beta1.absolute.rerank')
+    ('colbert-prf.e2e', 'colbert-prf.prf.fb3.K24.fe10.beta0.1', 'colbert-prf.prf.fb3.K24.fe10.beta1.absolute.rerank')
     >>> tag_of(CentroidPRF(relevance=0.5), preset="paper")
-    'colbert-prf.paper.centroid.fb3.fe14.beta0.05.relevance0.5'
+    'colbert-prf.paper.centroid.fb3.fe14.beta0.1.relevance0.5'
     """
     parts = ["colbert-prf", *([preset] if preset and preset != "default" else [])]
     facts = feedback_facts(feedback)

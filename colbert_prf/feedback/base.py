@@ -49,7 +49,7 @@ class Feedback(ABC):
 
     feedback_docs: int = 3
     expansion_vectors: int = 10
-    beta: float = 0.05
+    beta: float = 0.1
     relative: bool = True
     rerank: bool = False
     rerank_depth: int | None = None

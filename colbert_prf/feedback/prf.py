@@ -62,7 +62,7 @@ class ColbertPRF(Feedback):
     >>> searcher = Searcher(MemoryIndex.create(zip("abc", texts)))
     >>> ranking = searcher.search("do fish grow", feedback=ColbertPRF(feedback_docs=1, clusters=4, expansion_vectors=2))
     >>> len(ranking.expansion), ranking.doc_ids
-    (2, ['b', 'a', 'c'])
+    (2, ['a', 'b', 'c'])
     """
 
     clusters: int = 24

@@ -93,7 +93,7 @@ class Effort:
 
 
 def default_rescore(k: int) -> int:
-    """Documents to score exactly for ``k`` results: enough that recall is limited by the bits.
+    """Documents to score exactly for ``k`` results: more would cost time and not raise measures of relevance.
 
     >>> [default_rescore(k) for k in (1, 10, 100, 1000)]
     [200, 200, 500, 2300]

@@ -85,10 +85,13 @@ def find_again(
         positions = positions_of(snapshot, chosen)
         approximate = np.concatenate([np.empty(0, np.float32), *known])
         estimates, count = _estimates(first, positions, approximate), max(k, effort.rescore)
-        hopeful = np.flatnonzero(np.isfinite(approximate) & _hopeful(estimates, values, added, count))
-        positions, estimates = positions[hopeful], estimates[hopeful]
-        parts = interact_with(snapshot, values, added, places_of(snapshot, positions), effort)
-        positions = positions[best(estimates + np.concatenate([np.empty(0, np.float32), *parts]), count)]
+        kept = np.flatnonzero(np.isfinite(approximate))
+        if len(kept) > count:
+            leaders = best(estimates, count)
+            worst = _with_added(snapshot, values, added, positions[leaders], estimates[leaders], effort).min()
+            kept = np.flatnonzero(_hopeful(estimates, worst, values, added))
+        promising = best(_with_added(snapshot, values, added, positions[kept], estimates[kept], effort), count)
+        positions = positions[kept[promising]]
     return _scored(snapshot, first, added, table, positions, k, effort)
 
 
@@ -118,8 +121,8 @@ def score_again(
         positions, scores = positions[kept], scores[kept]
     if len(positions) > max(k, effort.rescore):
         with effort.stage("interaction again"):
-            parts = interact_with(snapshot, byte_table(table), added, places_of(snapshot, positions), effort)
-            positions = positions[best(scores + np.concatenate(parts), max(k, effort.rescore))]
+            estimates = _with_added(snapshot, byte_table(table), added, positions, scores, effort)
+            positions = positions[best(estimates, max(k, effort.rescore))]
     return _scored(snapshot, first, added, table, positions, k, effort)
 
 
@@ -140,22 +143,26 @@ def _estimates(
     return estimates
 
 
-def _hopeful(
-    estimates: npt.NDArray[np.float32], values: ByteTable, added: EncodedQuery, count: int
-) -> npt.NDArray[np.bool_]:
-    """Which documents may be among the best ``count`` with the added vectors, whatever these give to each.
+def _with_added(
+    snapshot: Snapshot,
+    values: ByteTable,
+    added: EncodedQuery,
+    positions: npt.NDArray[np.int64],
+    estimates: npt.NDArray[np.float32],
+    effort: Effort,
+) -> npt.NDArray[np.float32]:
+    """The estimated scores of some documents, ascending, with what the added vectors give them approximately."""
+    parts = interact_with(snapshot, values, added, places_of(snapshot, positions), effort)
+    return np.asarray(estimates + np.concatenate([np.empty(0, np.float32), *parts]))
 
-    They give no less than the lowest and no more than the highest centroid scores.
-    """
-    if count >= len(estimates):
-        return np.ones(len(estimates), dtype=np.bool_)
-    columns = values.values[:, : len(added)]
-    ranges = columns.max(axis=0).astype(np.float32) - columns.min(axis=0)
-    worst = np.partition(estimates, len(estimates) - count)[len(estimates) - count]
-    # A little more, for sums are rounded.
-    return np.asarray(
-        estimates >= worst - np.float32(1.001) * values.step * (added.weights @ ranges) - np.float32(1e-4)
-    )
+
+def _hopeful(
+    estimates: npt.NDArray[np.float32], worst: np.float32, values: ByteTable, added: EncodedQuery
+) -> npt.NDArray[np.bool_]:
+    """Which documents may score as high as ``worst`` if the added vectors give them as much as they can give to any."""
+    highest = values.low + values.step * values.values[:, : len(added)].max(axis=0).astype(np.float32)
+    # A little less, for sums are rounded.
+    return np.asarray(estimates >= worst - added.weights @ highest - np.float32(1e-3))
 
 
 def _scored(

@@ -19,7 +19,7 @@ from colbert_prf.types import TokenIds, Vectors
 
 __all__ = ["FeedbackSource", "FeedbackVectors", "NearTokens", "source_of"]
 
-PROBES, REACH = 48, 0.5
+PROBES, REACH = 64, 0.6
 """Most centroids looked at for the neighbours of a vector, in the order of υ·c + REACH·|υ|·radius(c), and only as long
 as that is more than the similarity of the neighbours found so far."""
 KEPT = 6
@@ -230,7 +230,8 @@ class SnapshotSource(FeedbackSource):
         self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
     ) -> NearTokens:
         from colbert_prf.kernels.interaction import centroid_scores
-        from colbert_prf.kernels.neighbours import best_probes, nearest_sketches
+        from colbert_prf.kernels.neighbours import nearest_sketches
+        from colbert_prf.kernels.probes import best_probes
         from colbert_prf.kernels.sketches import sketch_codec
 
         codec = self.snapshot.codec
@@ -238,7 +239,7 @@ class SnapshotSource(FeedbackSource):
         # Not BLAS, whose threads would spin for some 20 ms afterwards, on the cores the second pass wants.
         products = centroid_scores(codec.pad(feedback.vectors), padded, **workers).T[: len(vectors)]
         known = _best_tokens(products, feedback.token_ids, count)
-        probes = best_probes(codec.centroids, codec.radii, padded, PROBES, REACH, known.similarities[:, -1], **workers)
+        probes = best_probes(codec.coarse, padded, PROBES, REACH, known.similarities[:, -1], **workers)
         parts = [known]
         for segment, start in zip(self.snapshot.segments, self.snapshot.starts, strict=False):
             here = feedback.positions - start

@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,9 @@ from colbert_prf.errors import InputError
 from colbert_prf.index.arrays import Array
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.types import Vectors
+
+if TYPE_CHECKING:
+    from colbert_prf.kernels.probes import CoarseCentroids
 
 __all__ = ["ARRAYS", "BITS", "MAX_CENTROIDS", "Codec", "all_cores", "num_centroids_for", "sample_size_for"]
 
@@ -150,6 +155,13 @@ class Codec:
     def num_centroids(self) -> int:
         """How many centroids there are."""
         return len(self.centroids)
+
+    @cached_property
+    def coarse(self) -> CoarseCentroids:
+        """The centroids rounded further, to find those near a vector."""
+        from colbert_prf.kernels.probes import coarse
+
+        return coarse(self.centroids, self.radii)
 
     @property
     def columns(self) -> dict[str, tuple[npt.DTypeLike, tuple[int, ...]]]:

@@ -13,50 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.parallel import run
+from colbert_prf.kernels.probes import Neighbours, Probes, insert
 from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec
-from colbert_prf.kernels.simd import (
-    COLUMNS,
-    ROWS,
-    float_tile,
-    product_of_bits,
-    product_of_pairs_16,
-    product_of_pairs_32,
-)
+from colbert_prf.kernels.simd import product_of_bits, product_of_pairs_16, product_of_pairs_32
 from colbert_prf.kernels.sketches import Sketches
 
-__all__ = ["Neighbours", "Probes", "best_probes", "nearest_definition", "nearest_of", "nearest_sketches"]
+__all__ = ["nearest_definition", "nearest_of", "nearest_sketches"]
 
 CERTAIN = 2
 """Centroids whose vectors are compared whatever they promise."""
-_NONE = -1
-
-
-class Neighbours(NamedTuple):
-    """``rows`` (num_vectors, count) of the nearest document vectors, nearest first, and their ``similarities``.
-
-    Where there are fewer than ``count``, the row is -1 and the similarity minus infinity.
-    """
-
-    rows: NDArray[np.int64]
-    similarities: NDArray[np.float32]
-
-    @classmethod
-    def none(cls, num_vectors: int, count: int) -> Neighbours:
-        """No neighbours yet."""
-        return cls(np.full((num_vectors, count), _NONE), np.full((num_vectors, count), -np.inf, np.float32))
-
-
-class Probes(NamedTuple):
-    """Centroids to look at for each vector, most promising first, what they promise, and their products with it.
-
-    All of shape (num_vectors, probes).
-    """
-
-    centroids: NDArray[np.int64]
-    promises: NDArray[np.float32]
-    products: NDArray[np.float32]
 
 
 class _Rounded(NamedTuple):
@@ -87,27 +53,11 @@ def nearest_definition(vectors: NDArray[np.float32], stored: NDArray[np.float32]
 
 
 @compiled()
-def _insert(rows: Array, similarities: Array, row: int, similarity: np.float32) -> None:
-    """Put a row into a short sorted list; of equals the smaller row comes first."""
-    place = rows.shape[0] - 1
-    last = similarities[place]
-    if similarity < last or (similarity == last and rows[place] != _NONE and row > rows[place]):
-        return
-    while place > 0:
-        before = similarities[place - 1]
-        if before > similarity or (before == similarity and rows[place - 1] != _NONE and rows[place - 1] < row):
-            break
-        rows[place], similarities[place] = rows[place - 1], before
-        place -= 1
-    rows[place], similarities[place] = row, similarity
-
-
-@compiled()
 def _nearest_of(similarities: Array, rows: Array, nearest: Array) -> None:
     for i in range(similarities.shape[0]):
         for row in range(similarities.shape[1]):
             if similarities[i, row] > nearest[i, -1]:
-                _insert(rows[i], nearest[i], row, similarities[i, row])
+                insert(rows[i], nearest[i], row, similarities[i, row])
 
 
 def nearest_of(similarities: NDArray[np.float32], count: int) -> Neighbours:
@@ -119,97 +69,6 @@ def nearest_of(similarities: NDArray[np.float32], count: int) -> Neighbours:
     out = Neighbours.none(len(similarities), count)
     _nearest_of(np.ascontiguousarray(similarities, np.float32), *out)
     return out
-
-
-@compiled()
-def _best_probes(
-    centroids: Array,
-    radii: Array,
-    columns: Array,
-    lengths: Array,
-    start: int,
-    stop: int,
-    probed: Array,
-    promises: Array,
-) -> None:
-    num_centroids, dim = centroids.shape
-    tile, floors = np.empty((ROWS, COLUMNS), np.float32), np.full(COLUMNS, np.inf, np.float32)
-    for column in range(start * COLUMNS, stop * COLUMNS, COLUMNS):
-        width = min(COLUMNS, probed.shape[0] - column)
-        floors[:width] = promises[column : column + width, -1]
-        length = lengths[column : column + COLUMNS]
-        for first in range(0, num_centroids, ROWS):
-            # The last tile overlaps the one before rather than reading past the end.
-            row = min(first, num_centroids - ROWS)
-            float_tile(centroids, row, dim, columns, column, columns.shape[1], tile, 0, COLUMNS)
-            for r in range(first - row, ROWS):
-                radius, products, worth = radii[row + r], tile[r], 0
-                for j in range(COLUMNS):
-                    products[j] += radius * length[j]
-                    worth += products[j] > floors[j]
-                if worth:
-                    for j in range(width):
-                        if products[j] > floors[j]:
-                            _insert(probed[column + j], promises[column + j], row + r, products[j])
-                            floors[j] = promises[column + j, -1]
-
-
-def best_probes(
-    centroids: NDArray[np.float32],
-    radii: NDArray[np.float32],
-    vectors: NDArray[np.float32],
-    probes: int,
-    reach: float,
-    floors: NDArray[np.float32] | None = None,
-    *,
-    threads: int = 1,
-    executor: Executor | None = None,
-) -> Probes:
-    """The centroids whose document vectors are worth comparing with each vector.
-
-    A vector near υ need not have the centroid nearest to υ: document vectors lie about a centroid at the distance of
-    its radius, so a centroid promises υ·c + reach·|υ|·radius(c).
-
-    Parameters
-    ----------
-    centroids : float32 of shape (num_centroids, dim)
-    radii : float32 of shape (num_centroids,)
-    vectors : float32 of shape (num_vectors, dim)
-    probes : int
-        Centroids for each vector, or all if there are fewer.
-    floors : float32 of shape (num_vectors,), optional
-        Of each vector: centroids that promise less are left out. Their places are filled with centroid 0, promising
-        minus infinity.
-
-    Examples
-    --------
-    >>> centroids, vectors = np.array([[0.5], [0.4], [0.1]], np.float32), np.ones((1, 1), np.float32)
-    >>> best_probes(centroids, np.array([0.1, 0.6, 0.1], np.float32), vectors, 2, 0.4).centroids.tolist()
-    [[1, 0]]
-    """
-    out = Neighbours.none(len(vectors), min(probes, len(centroids)))
-    if floors is not None:
-        # An entry that is not a centroid's: what promises as much or less does not come in.
-        out.similarities[:] = floors[:, None]
-    missing = max(0, ROWS - len(centroids))
-    if missing:
-        # Nothing that would promise anything, for a tile has four.
-        centroids = np.pad(centroids, ((0, missing), (0, 0)))
-        radii = np.pad(radii, (0, missing), constant_values=-np.inf)
-    width = padded(len(vectors))
-    columns, lengths = np.zeros((centroids.shape[1], width), np.float32), np.zeros(width, np.float32)
-    columns[:, : len(vectors)] = vectors.T
-    lengths[: len(vectors)] = np.float32(reach) * np.linalg.norm(vectors, axis=1)
-    run(
-        lambda start, stop: _best_probes(centroids, radii, columns, lengths, start, stop, *out),
-        width // COLUMNS,
-        threads=threads,
-        executor=executor,
-        shortest=1,
-    )
-    unused = out.rows == _NONE
-    out.rows[unused], out.similarities[unused] = 0, -np.inf
-    return Probes(*out, out.similarities - radii[out.rows] * lengths[: len(vectors), None])
 
 
 @compiled()
@@ -254,7 +113,7 @@ def _nearest(
                 residual = np.float32(sketches.scales[place, 0]) * (factor * np.float32(total) + constant)
                 similarity = gain * (score + residual)
                 if similarity >= nearness[-1] and not _is_skipped(skipped, sketches.rows[place]):
-                    _insert(near, nearness, sketches.rows[place], similarity)
+                    insert(near, nearness, sketches.rows[place], similarity)
 
 
 def _rounded(vectors: NDArray[np.float32], codec: ResidualCodec, width: int) -> _Rounded:

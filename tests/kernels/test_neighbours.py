@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 
 from colbert_prf.index.codec import Codec
-from colbert_prf.kernels.neighbours import (
-    Neighbours,
-    Probes,
-    best_probes,
-    nearest_definition,
-    nearest_of,
-    nearest_sketches,
-)
+from colbert_prf.kernels.neighbours import nearest_definition, nearest_of, nearest_sketches
+from colbert_prf.kernels.probes import Neighbours, Probes
 from colbert_prf.kernels.residuals import decode_definition
 from colbert_prf.kernels.sketches import Sketches, rows_by_code, sketch_codec, sketch_packed, sketch_vectors
 
@@ -123,30 +117,6 @@ def test_of_equal_similarities_the_smaller_row_comes_first():
     found = nearest_definition(np.array([[1, 0]], np.float32), stored, 5)
     assert found.rows.tolist() == [[1, 3, 0, 2, -1]]
     assert found.similarities.tolist() == [[1, 1, 0, 0, -np.inf]]
-
-
-@pytest.mark.parametrize(("num_centroids", "num_vectors", "threads"), [(3, 5, 1), (9, 1, 1), (203, 24, 1), (64, 37, 3)])
-def test_the_centroids_to_probe_are_those_that_promise_most(num_centroids, num_vectors, threads):
-    random = np.random.default_rng(8)
-    centroids = random.standard_normal((num_centroids, 32)).astype(np.float32)
-    radii, vectors = random.random(num_centroids).astype(np.float32), random.standard_normal((num_vectors, 32)) / 4
-    vectors = vectors.astype(np.float32)
-    with ThreadPoolExecutor(2) as executor:
-        found = best_probes(centroids, radii, vectors, 7, 0.5, threads=threads, executor=executor)
-    products = vectors @ centroids.T
-    promises = products + 0.5 * np.linalg.norm(vectors, axis=1)[:, None] * radii
-    expected = np.argsort(-promises, axis=1)[:, :7]
-    assert np.array_equal(found.centroids, expected)
-    assert found.promises == pytest.approx(np.take_along_axis(promises, expected, axis=1), abs=1e-5)
-    assert found.products == pytest.approx(np.take_along_axis(products, expected, axis=1), abs=1e-5)
-
-
-def test_a_centroid_that_promises_less_than_the_floor_is_not_probed():
-    centroids, vectors = np.array([[0.9], [0.5], [0.2], [0.7], [0.1]], np.float32), np.ones((2, 1), np.float32)
-    floors = np.array([0.6, 0.95], np.float32)
-    found = best_probes(centroids, np.zeros(5, np.float32), vectors, 3, 0.5, floors)
-    assert found.centroids[0, :2].tolist() == [0, 3]
-    assert np.isneginf(found.promises).tolist() == [[False, False, True], [True, True, True]]
 
 
 def test_the_nearest_of_given_similarities_are_those_of_the_definition():

@@ -15,6 +15,8 @@ CUTOFFS = (10, 100, 1000)
 THREADS = (1, 2)
 WARM_UP = 8
 """Queries before the clock starts."""
+LONG = 60.0
+"""Seconds after which a system is not repeated any more."""
 
 
 def measure(
@@ -22,13 +24,15 @@ def measure(
 ) -> dict[str, dict[str, float]]:
     """Time ``search(query, *settings)`` for every query and every system; a turn is one pass over all queries.
 
+    A system that has taken a minute gets no further turn.
+
     Returns
     -------
     dict
         For each system what :func:`summary` says, and ``cores``: processor seconds per second, which shows how many
         threads were really at work.
     """
-    seconds = {name: np.empty((repeats, len(queries))) for name in searches}
+    passes: dict[str, list[list[float]]] = {name: [] for name in searches}
     used = dict.fromkeys(searches, 0.0)
     for search in searches.values():
         for query in queries[:WARM_UP]:
@@ -36,16 +40,21 @@ def measure(
     gc.collect()
     gc.disable()
     try:
-        for repeat in range(repeats):
+        for _ in range(repeats):
             for name, search in searches.items():
+                if sum(map(sum, passes[name])) > LONG:
+                    continue
                 before = process_time()
-                for number, query in enumerate(queries):
+                taken = []
+                for query in queries:
                     started = perf_counter()
                     search(query, *settings)
-                    seconds[name][repeat, number] = perf_counter() - started
+                    taken.append(perf_counter() - started)
+                passes[name].append(taken)
                 used[name] += process_time() - before
     finally:
         gc.enable()
+    seconds = {name: np.array(taken) for name, taken in passes.items()}
     return {name: {**summary(taken), "cores": used[name] / taken.sum()} for name, taken in seconds.items()}
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from importlib.metadata import version
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 from latency import CUTOFFS, THREADS, cell, measure, report
 from numpy.typing import NDArray
-from vectors import Texts, folder_bytes
+from vectors import Texts, folder_bytes, write_json
 
 PEERS = {
     "fast-plaid-2": ("fast-plaid", 2),
@@ -41,6 +42,8 @@ def run_peer(
 ) -> tuple[dict[str, Any], dict[int, Any]]:
     """Build, then search with each number of threads; called by search.py. A step that fails is a RuntimeError.
 
+    An index that is in ``workdir`` from an earlier run, for other queries, is not built again.
+
     Returns
     -------
     result
@@ -50,8 +53,13 @@ def run_peer(
     """
     settings = ["--cache", cache, "--queries", queries, "--index", workdir / name, "--passages", passages]
     command = [python, Path(__file__).resolve(), name, *settings, "--repeats", repeats]
-    report(f"building {name} ...")
-    result = _output([*command, "build"], threads=max(THREADS))
+    built = workdir / f"{name}.json"
+    if not built.exists():
+        report(f"building {name} ...")
+        shutil.rmtree(workdir / name, ignore_errors=True)
+        workdir.mkdir(parents=True, exist_ok=True)
+        write_json(built, _output([*command, "build"], threads=max(THREADS)))
+    result = json.loads(built.read_text(encoding="utf-8"))
     for threads in THREADS:
         report(f"timing {name} on {threads} thread{'s' if threads > 1 else ''} ...")
         wanted = ["--rankings", workdir] if threads == THREADS[0] else []

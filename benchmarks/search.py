@@ -11,10 +11,12 @@ Build seconds start from vectors in memory. Bytes per vector are those of all fi
 that of exact float32 MaxSim, of a search for k. nDCG@10 and MAP (relevant from grade 2) are of a search for 1,000, the
 mean over all topics; judgements of passages that are not in the collection are left out, and topics that are then left
 without a relevant passage. A latency is one query at a time, encoding excluded: after a warm-up all queries, several
-times, systems in turns where they share a process; the median and, in brackets, the 95th percentile over queries of
-each query's median. Brute force does the same work whatever k is, so one measurement stands for all k.
+times (twice if that takes minutes), systems in turns where they share a process; the median and, in brackets, the 95th
+percentile over queries of each query's median. Brute force does the same work whatever k is, so one measurement stands
+for all k.
 
 Every result is kept in CACHE/results: --resume runs only the systems that are not there yet, --table runs nothing.
+The indexes of other engines, which take long to build, are kept in CACHE/peers-*, for queries of other lengths.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ from colbert_prf import Encoder
 from colbert_prf.datasets import read_corpus, read_topics
 from colbert_prf.encoder.base import available_cores
 
-DEFAULT_SYSTEMS = ("ours-1", "ours-2", "ours-4", "paper", "brute-force", *PEERS)
+DEFAULT_SYSTEMS = ("ours-1", "ours-2", "ours-4", "ours-4-hasty", "paper", "brute-force", *PEERS)
 
 
 class Experiment:
@@ -106,16 +108,15 @@ class Experiment:
             self.queries.save(self.folder, "queries")
 
     def run_peer(self, name: str, machine: dict[str, Any]) -> None:
-        with TemporaryDirectory(dir=self.arguments.cache, prefix="indexes-") as workdir:
-            found, rankings = run_peer(
-                name,
-                self.arguments.peers,
-                cache=self.arguments.cache,
-                queries=self.folder,
-                passages=len(self.documents),
-                repeats=self.arguments.repeats,
-                workdir=Path(workdir),
-            )
+        found, rankings = run_peer(
+            name,
+            self.arguments.peers,
+            cache=self.arguments.cache,
+            queries=self.folder,
+            passages=len(self.documents),
+            repeats=self.arguments.repeats,
+            workdir=self.arguments.cache / f"peers-{self.settings['fingerprint'][:8]}-{len(self.documents)}",
+        )
         self.keep(name, {**machine, **found, "versions": {**machine["versions"], **found["versions"]}}, rankings)
 
     def keep(self, name: str, found: dict[str, Any], rankings: dict[int, NDArray[np.int64]]) -> None:

@@ -84,13 +84,13 @@ def main() -> None:
             report_pool(arguments.data, arguments.cache, bits, arguments.report if bits == 16 else None)
 
 
-def open_searcher(data: Path, cache: Path, collection: str, bits: int) -> Searcher:
-    """Search a collection, indexed once."""
-    path = cache / f"{collection}.{bits}.index"
+def open_searcher(data: Path, cache: Path, collection: str, bits: int, encoder: Encoder | None = None) -> Searcher:
+    """Search a collection, indexed once; with the embedded model if no other is given."""
+    path, encoder = cache / f"{collection}.{bits}.index", encoder or Encoder.load()
     if path.exists():
-        return Searcher(Index.open(path, encoder=Encoder.load()))
+        return Searcher(Index.open(path, encoder=encoder))
     documents = read_corpus(data / collection / "collection.tsv.gz", empty="keep")
-    return Searcher(Index.create(path, documents, encoder=Encoder.load(), bits=bits))
+    return Searcher(Index.create(path, documents, encoder=encoder, bits=bits))
 
 
 def encode(searcher: Searcher, topics: Mapping[str, str]) -> dict[str, EncodedQuery]:

@@ -48,6 +48,8 @@ class Searcher:
         needs an index with ``bits=16``; its first search builds a FAISS index, and keeps it in the folder of the index.
     progress
         Whether a bar may be shown while that is built.
+    query_weights
+        Whether queries given as texts have the weights of the index's model; if not, all vectors weigh 1.
 
     Raises
     ------
@@ -68,8 +70,10 @@ class Searcher:
         threads: int | None = None,
         preset: Preset | None = None,
         progress: bool = True,
+        query_weights: bool = True,
     ) -> None:
         self.index = index
+        self.query_weights = query_weights
         self.preset = _checked_preset(preset, index)
         self._paper = PaperEngine(progress=progress) if self.preset == "paper" else None
         self.threads = _positive("threads", threads) or available_cores()
@@ -127,7 +131,7 @@ class Searcher:
         k, timings = _positive("k", k) or 1, dict[str, float]()
         started = perf_counter()
         if isinstance(query, str):
-            query = self.encoder.encode_query(query)
+            query = self.encode(query)
             timings["encode"] = perf_counter() - started
         if query.dim != self.index.dim:
             raise InputError(f"the query has vectors of dim {query.dim}, the index of dim {self.index.dim}")
@@ -148,7 +152,12 @@ class Searcher:
 
     def explain(self, query: str | EncodedQuery, doc_id: str) -> Explanation:
         """Tell which token of a document each query vector matched, and what that gave to its score."""
-        return explain_hit(self.index, self.encoder.encode_query(query) if isinstance(query, str) else query, doc_id)
+        return explain_hit(self.index, self.encode(query) if isinstance(query, str) else query, doc_id)
+
+    def encode(self, text: str) -> EncodedQuery:
+        """Encode a query with the index's own model."""
+        query = self.encoder.encode_query(text)
+        return query if self.query_weights else EncodedQuery(query.token_ids, query.vectors)
 
     def _ranking(
         self, query: EncodedQuery, k: int, effort: Effort, filters: _Filters, feedback: _Feedback | None

@@ -12,7 +12,16 @@ from rich.table import Table
 
 from colbert_prf.types import Expansion, ExpansionVector, Hit, Ranking
 
-__all__ = ["expansion_as_dict", "expansion_words", "likely_ids", "likely_words", "moves", "places", "print_expansion"]
+__all__ = [
+    "expansion_as_dict",
+    "expansion_words",
+    "likely_ids",
+    "likely_words",
+    "moves",
+    "places",
+    "print_expansion",
+    "weighed",
+]
 
 Spelling = Callable[[Iterable[int]], list[str]]
 
@@ -53,6 +62,17 @@ def expansion_words(expansion: Expansion, tokens: Spelling) -> list[str]:
     return list(dict.fromkeys(likely_words(vector, tokens) for vector in ordered))
 
 
+def weighed(words: Sequence[str], weights: Sequence[float]) -> list[str]:
+    """Words with what they weigh, if they do not all weigh the same.
+
+    >>> weighed(["the", "tank"], [0.5, 1.5]), weighed(["the", "tank"], [1.0, 1.0])
+    (['the^0.5', 'tank^1.5'], ['the', 'tank'])
+    """
+    if len(set(weights)) < 2:
+        return list(words)
+    return [f"{word}^{weight:.1f}" for word, weight in zip(words, weights, strict=True)]
+
+
 def places(sources: Sequence[tuple[str, int]], feedback: Sequence[str]) -> str:
     """Where an added vector came from, passages by their number.
 
@@ -88,7 +108,8 @@ def print_expansion(output: Console, ranking: Ranking, tokens: Spelling) -> None
     """Print the original tokens, a row for each added vector, and the rankings before and after."""
     if (expansion := ranking.expansion) is None:
         return
-    original = tokens(ranking.encoded_query.token_ids[: expansion.num_original].tolist())
+    query, count = ranking.encoded_query, expansion.num_original
+    original = weighed(tokens(query.token_ids[:count].tolist()), query.weights[:count].tolist())
     output.print(f"[dim]original tokens:[/dim] {escape(' '.join(original))}")
     learned = ", ".join(f"d{number} {doc_id}" for number, doc_id in enumerate(expansion.feedback, start=1))
     output.print(f"[dim]learned from:[/dim] {escape(learned) or 'nothing, so the ranking is that of the first pass'}")

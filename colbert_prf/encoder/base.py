@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from colbert_prf.encoder.folder import EMBEDDED, ModelFolder
 from colbert_prf.encoder.settings import ModelSettings
 from colbert_prf.encoder.tokenization import Tokenization
 from colbert_prf.errors import ModelError
-from colbert_prf.types import EncodedDocument, EncodedQuery
+from colbert_prf.types import EncodedDocument, EncodedQuery, TokenIds, Weights
 
 __all__ = ["Encoder", "available_cores"]
 
@@ -25,9 +28,13 @@ class Encoder(ABC):
     """
 
     tokenization: Tokenization
+    query_weights: npt.NDArray[np.float32] | None = None
+    """What the vector of each token weighs in a query, of shape (vocabulary_size,); None for all alike."""
 
     @staticmethod
-    def load(model: str | os.PathLike[str] | None = None, *, threads: int | None = None) -> Encoder:
+    def load(
+        model: str | os.PathLike[str] | None = None, *, threads: int | None = None, query_weights: bool = True
+    ) -> Encoder:
         """Open a model.
 
         Parameters
@@ -37,6 +44,9 @@ class Encoder(ABC):
             extra ``[hub]``, any ColBERT checkpoint sentence-transformers opens: a folder, or a name on the hub.
         threads
             Texts encoded at once; as many as there are cores if left out.
+        query_weights
+            Whether to weigh the vectors of a query where the model says how, as the embedded one does: rare tokens
+            count more. Without, all weigh 1, as in the paper.
 
         Raises
         ------
@@ -51,14 +61,14 @@ class Encoder(ABC):
         >>> query = encoder.encode_query("do goldfish grow")
         >>> encoder.tokens(query.token_ids)
         ['[CLS]', 'do', 'gold', '##fish', 'grow', '[SEP]']
-        >>> query.vectors.shape
-        (6, 128)
+        >>> query.vectors.shape, [round(weight, 1) for weight in query.weights.tolist()]
+        ((6, 128), [0.4, 1.1, 1.3, 1.5, 1.3, 0.4])
         """
         folder = ModelFolder(EMBEDDED if model is None else Path(model))
         if model is None or folder.settings_file.is_file():
             from colbert_prf.encoder.onnx import OnnxEncoder
 
-            return OnnxEncoder(folder, threads=threads)
+            return OnnxEncoder(folder, threads=threads, query_weights=query_weights)
         if _looks_like_a_path(os.fspath(model)) and not folder.path.is_dir():
             raise ModelError(f"{model}: no such model folder; give a folder, a name on the hub, or nothing")
         from colbert_prf.encoder.torch import TorchEncoder
@@ -93,6 +103,13 @@ class Encoder(ABC):
     def tokens(self, token_ids: Iterable[int]) -> list[str]:
         """Spell token ids, for people."""
         return self.tokenization.tokens(token_ids)
+
+    def weights_of(self, token_ids: TokenIds) -> Weights:
+        """What the vectors of a query weigh, 1 on average."""
+        if self.query_weights is None or not len(token_ids):
+            return np.ones(len(token_ids), dtype=np.float32)
+        weights = self.query_weights[token_ids]
+        return np.asarray(weights / weights.mean(), dtype=np.float32)
 
     def encode_query(self, text: str) -> EncodedQuery:
         """Encode one query, filled up with augmentation tokens where the model wants them.

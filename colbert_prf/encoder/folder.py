@@ -6,6 +6,9 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from colbert_prf.encoder.settings import ModelSettings
 from colbert_prf.errors import ModelError
 
@@ -17,7 +20,10 @@ EMBEDDED = Path(__file__).parent / "embedded"
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A folder the ONNX encoder opens: ``colbert_prf.json``, ``tokenizer.json`` and ``model.onnx``."""
+    """A folder the ONNX encoder opens: ``colbert_prf.json``, ``tokenizer.json`` and ``model.onnx``.
+
+    With ``query_weights.npy`` the vectors of a query have weights of their tokens; without it they are all alike.
+    """
 
     path: Path
 
@@ -35,6 +41,11 @@ class ModelFolder:
     def network_file(self) -> Path:
         """The network: ``input_ids`` and ``attention_mask`` in, unit ``vectors`` out."""
         return self.path / "model.onnx"
+
+    @property
+    def query_weights_file(self) -> Path:
+        """What the vector of each token weighs in a query; most models have none."""
+        return self.path / "query_weights.npy"
 
     @property
     def is_complete(self) -> bool:
@@ -68,6 +79,24 @@ class ModelFolder:
             return ModelSettings.from_json(self.settings_file.read_text(encoding="utf-8"))
         except (ModelError, UnicodeDecodeError) as error:
             raise ModelError(f"{self.settings_file}: {error}") from error
+
+    def read_query_weights(self, vocabulary_size: int) -> npt.NDArray[np.float32] | None:
+        """Read ``query_weights.npy``, of shape (vocabulary_size,), where there is one."""
+        path = self.query_weights_file
+        if not path.is_file():
+            return None
+        try:
+            weights = np.load(path, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise ModelError(f"{path}: not an array ({error}); remove it or export the model again") from error
+        if weights.shape != (vocabulary_size,) or weights.dtype.kind != "f":
+            raise ModelError(
+                f"{path}: must hold {vocabulary_size} weights, one a token, found {weights.dtype} of shape "
+                f"{weights.shape}; remove it or export the model again"
+            )
+        if not (np.isfinite(weights) & (weights > 0)).all():
+            raise ModelError(f"{path}: weights must be positive and finite; remove it or export the model again")
+        return np.asarray(weights, dtype=np.float32)
 
     def fingerprint(self) -> str:
         """Hash the files that make the vectors: equal fingerprints, equal vectors."""

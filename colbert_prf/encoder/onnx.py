@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from colbert_prf.encoder.folder import ModelFolder
 from colbert_prf.encoder.ordered import ordered_map
 from colbert_prf.encoder.tokenization import Tokenization, Tokenized
 from colbert_prf.errors import InputError, ModelError
-from colbert_prf.types import EncodedDocument, EncodedQuery
+from colbert_prf.types import EncodedDocument, EncodedQuery, TokenIds, Vectors
 
 __all__ = ["OnnxEncoder"]
 
@@ -33,14 +33,18 @@ class OnnxEncoder(Encoder):
         As written by ``colbert-prf export``.
     threads
         Texts encoded at once; as many as there are cores if left out.
+    query_weights
+        Whether to weigh the vectors of a query where the folder says how.
     """
 
-    def __init__(self, folder: ModelFolder, *, threads: int | None = None) -> None:
+    def __init__(self, folder: ModelFolder, *, threads: int | None = None, query_weights: bool = True) -> None:
         if threads is not None and threads < 1:
             raise InputError(f"threads must be at least 1, found {threads}")
         self.folder = folder.check()
         self.threads = threads or available_cores()
         self.tokenization = Tokenization.from_file(folder.tokenizer_file, folder.read_settings())
+        if query_weights:
+            self.query_weights = folder.read_query_weights(self.vocabulary_size)
         self._session = _open_session(folder)
 
     @cached_property
@@ -52,13 +56,13 @@ class OnnxEncoder(Encoder):
         self, texts: Iterable[str], *, progress: Callable[[int], object] | None = None
     ) -> Iterator[EncodedQuery]:
         """Encode queries, in order; see :meth:`Encoder.encode_documents`."""
-        return self._stream(partial(self._encode, self.tokenization.query, EncodedQuery), texts, progress)
+        return self._stream(self._query, texts, progress)
 
     def encode_documents(
         self, texts: Iterable[str], *, progress: Callable[[int], object] | None = None
     ) -> Iterator[EncodedDocument]:
         """Encode documents, in order; see :meth:`Encoder.encode_documents`."""
-        return self._stream(partial(self._encode, self.tokenization.document, EncodedDocument), texts, progress)
+        return self._stream(self._document, texts, progress)
 
     def _stream(
         self, encode: Callable[[str], Encoded], texts: Iterable[str], progress: Callable[[int], object] | None
@@ -68,10 +72,17 @@ class OnnxEncoder(Encoder):
                 progress(1)
             yield encoded
 
-    def _encode(self, tokenize: Callable[[str], Tokenized], wrap: type[Encoded], text: str) -> Encoded:
-        ids, attention, kept = tokenize(text)
+    def _query(self, text: str) -> EncodedQuery:
+        token_ids, vectors = self._encode(self.tokenization.query(text))
+        return EncodedQuery(token_ids, vectors, self.weights_of(token_ids))
+
+    def _document(self, text: str) -> EncodedDocument:
+        return EncodedDocument(*self._encode(self.tokenization.document(text)))
+
+    def _encode(self, tokenized: Tokenized) -> tuple[TokenIds, Vectors]:
+        ids, attention, kept = tokenized
         (vectors,) = self._session.run(["vectors"], {"input_ids": ids[None], "attention_mask": attention[None]})
-        return wrap(ids[kept].astype(np.int32), np.ascontiguousarray(vectors[0][kept], dtype=np.float32))
+        return ids[kept].astype(np.int32), np.ascontiguousarray(vectors[0][kept], dtype=np.float32)
 
 
 def _open_session(folder: ModelFolder) -> onnxruntime.InferenceSession:

@@ -78,7 +78,7 @@ class Context:
         self.model = model
         self._systems: dict[str, Retriever] = {}
         self._indexes: dict[tuple[int, str | None], Index] = {}
-        self._searchers: dict[tuple[int, str | None, Preset | None], Searcher] = {}
+        self._searchers: dict[tuple[int, str | None, Preset | None, bool], Searcher] = {}
 
     def documents(self) -> Iterator[tuple[str, str]]:
         """The documents, ids and texts, read anew each time; one without text is kept."""
@@ -110,11 +110,18 @@ class Context:
             self._indexes[key] = self._open_index(*key)
         return self._indexes[key]
 
-    def searcher(self, bits: int | None = None, *, preset: Preset | None = None, model: str | None = None) -> Searcher:
+    def searcher(
+        self,
+        bits: int | None = None,
+        *,
+        preset: Preset | None = None,
+        model: str | None = None,
+        query_weights: bool = True,
+    ) -> Searcher:
         """A searcher over the index; one for all systems that ask for the same."""
-        key = bits or self.bits, model or self.model, preset
+        key = bits or self.bits, model or self.model, preset, query_weights
         if key not in self._searchers:
-            self._searchers[key] = Searcher(self.index(bits, model), preset=preset)
+            self._searchers[key] = Searcher(self.index(bits, model), preset=preset, query_weights=query_weights)
         return self._searchers[key]
 
     def system(self, name: str) -> Retriever:

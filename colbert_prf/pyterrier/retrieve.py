@@ -20,7 +20,7 @@ __all__ = ["ColbertRetriever", "ColbertSetRetriever", "QueryEncoder"]
 
 
 class QueryEncoder(Component):
-    """Encode queries: ``query_toks``, ``query_embs`` and ``query_weights`` (ones) are added.
+    """Encode queries: ``query_toks``, ``query_embs`` and ``query_weights`` are added.
 
     Parameters
     ----------

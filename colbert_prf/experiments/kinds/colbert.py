@@ -15,7 +15,7 @@ from colbert_prf.search import Preset
 
 __all__ = ["colbert", "feedback_of"]
 
-_OF_SEARCH = ("bits", "model", "preset", "probes", "rescore", "threads")
+_OF_SEARCH = ("bits", "model", "preset", "probes", "query_weights", "rescore", "threads")
 
 
 def feedback_of(feedback: str | None = None, **tuning: Any) -> Feedback | None:
@@ -52,10 +52,12 @@ def colbert(
     probes: int | None = None,
     rescore: int | None = None,
     threads: int | None = None,
+    query_weights: bool = True,
     **tuning: Any,
 ) -> Retriever:
     """ColBERT over its index; ``tuning`` has the fields of the feedback method, such as ``beta`` or ``rerank``."""
     method = feedback_of(feedback, **tuning)
     given = {"probes": probes, "rescore": rescore, "threads": threads}
     options = {name: value for name, value in given.items() if value is not None}
-    return EndToEnd(context.searcher(bits, preset=preset, model=model), feedback=method, **options)
+    searcher = context.searcher(bits, preset=preset, model=model, query_weights=query_weights)
+    return EndToEnd(searcher, feedback=method, **options)

@@ -182,6 +182,7 @@ def _scored(
         places = np.minimum(np.searchsorted(first.positions, positions), len(first.positions) - 1)
         seen = first.positions[places] == positions
         scores[seen] += first.scores[places[seen]]
-        scores[~seen] += exact_scores(snapshot, first.query, positions[~seen], effort, table=first.table)
+        if not seen.all():
+            scores[~seen] += exact_scores(snapshot, first.query, positions[~seen], effort, table=first.table)
         order = best_sorted(scores, k)
     return Found(positions[order], scores[order])

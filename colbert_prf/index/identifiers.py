@@ -75,12 +75,15 @@ class Identifiers:
 
     def many(self, positions: npt.NDArray[np.int64]) -> list[str]:
         """The ids at some positions, in the order of these: much faster than one at a time."""
-        starts, stops = self._offsets[positions].tolist(), self._offsets[positions + 1].tolist()
-        raw = memoryview(self._bytes)  # type: ignore[arg-type]
-        try:
-            return [str(raw[start:stop], "utf-8") for start, stop in zip(starts, stops, strict=True)]
-        except UnicodeDecodeError:
-            return [self[position] for position in positions.tolist()]
+        starts, stops = (self._offsets[places].astype(np.int64) for places in (positions, positions + 1))
+        if (stops >= starts).all() and stops.max(initial=0) <= len(self._bytes):  # they may be damaged
+            ends = np.cumsum(stops - starts)
+            begins = ends - (stops - starts)
+            raw = self._bytes[np.arange(ends.max(initial=0)) + np.repeat(starts - begins, stops - starts)].tobytes()
+            if raw.isascii():
+                text = raw.decode("ascii")
+                return [text[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+        return [self[position] for position in positions.tolist()]
 
     def find(self, doc_id: str) -> int | None:
         """The position of an id, if it is there."""

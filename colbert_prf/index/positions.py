@@ -78,6 +78,8 @@ class Positions(Generic[SegmentType]):
 
     def doc_ids_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
         """The ids of some documents."""
+        if len(self.segments) == 1:
+            return self.segments[0].doc_ids.many(positions)
         numbers = np.searchsorted(self.starts, positions, side="right") - 1
         names = np.empty(len(positions), dtype=object)
         for number in np.unique(numbers):

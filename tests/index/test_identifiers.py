@@ -27,6 +27,7 @@ def test_a_lone_surrogate_and_a_null_are_strings_too():
     found = Identifiers(identifier_arrays(doc_ids))
     assert list(found) == doc_ids
     assert found.many(np.array([4, 0, 2])) == ["ü", "\ud800", ""]
+    assert found.many(np.array([], dtype=np.int64)) == []
     assert [found.find(doc_id) for doc_id in doc_ids] == [0, 1, 2, 3, 4]
 
 
@@ -54,3 +55,10 @@ def test_seen_ids_lie_in_few_arrays(monkeypatch):
     sizes = [len(array) for array in seen._sorted]
     assert sum(sizes) + len(seen._recent) == 1000
     assert all(first > 2 * second for first, second in pairwise(sizes))
+
+
+def test_many_ids_are_those_read_one_by_one():
+    ids = ["", "a", "42", "x" * 300, "b-7", "zz"]
+    found = Identifiers(identifier_arrays(ids))
+    for places in ([5, 0, 0, 3, 1], [2], [0], [4, 4]):
+        assert found.many(np.array(places)) == [ids[place] for place in places]

@@ -15,6 +15,7 @@ import argparse
 import gzip
 import random
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,6 @@ def main() -> None:
     models = {name: load(folder) for name, _, folder in (model.partition("=") for model in arguments.model)}
     first, *others = models
     sets = [*CHOOSING, "held-out"]
-    held_out(arguments.data, arguments.cache)
     print("| collection | | measure | " + " | ".join(models) + " |")
     print("|---" * (3 + len(models)) + "|")
     for name in sets:
@@ -86,6 +86,7 @@ def compared(result: Evaluation, system: str, baseline: str, measure: str) -> st
     return f"{result.mean(system, measure):.4f} ({np.mean(differences):+.4f}, p {p:.3f})"
 
 
+@cache
 def held_out(data: Path, cache: Path) -> tuple[dict[str, str], Qrels]:
     """Questions and judgements; the paragraphs are written to the cache, as a collection of their own."""
     mix = data / "train"

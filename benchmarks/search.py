@@ -11,7 +11,7 @@ Build seconds start from vectors in memory. Bytes per vector are those of all fi
 that of exact float32 MaxSim, of a search for k. nDCG@10 and MAP (relevant from grade 2) are of a search for 1,000, the
 mean over all topics; judgements of passages that are not in the collection are left out, and topics that are then left
 without a relevant passage. A latency is one query at a time, encoding excluded: after a warm-up all queries, several
-times (twice if that takes minutes), systems in turns where they share a process; the median and, in brackets, the 95th
+times (but no more after a minute), systems in turns where they share a process; the median and, in brackets, the 95th
 percentile over queries of each query's median. Brute force does the same work whatever k is, so one measurement stands
 for all k.
 

@@ -1,6 +1,6 @@
 """The centroids whose document vectors are worth comparing with given vectors.
 
-All centroids are compared in bytes, rounded to 32 levels a dimension, three times as fast as in float32; of a few more
+All centroids are compared in bytes, rounded to 32 levels a dimension, which is faster than in float32; of a few more
 than are wanted the products are then computed as they are.
 """
 

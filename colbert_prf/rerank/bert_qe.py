@@ -84,14 +84,14 @@ class BertQE(Reranker):
         self.chunks = chunks
 
     def _scores(self, query: str, hits: Sequence[Hit]) -> npt.NDArray[np.float64]:
-        encoded = self.searcher.encoder.encode_query(query)
+        encoded = self.searcher.encode(query)
         candidates = Candidates(self.searcher, [hit.doc_id for hit in hits])
         relevance = candidates.scores(encoded)
         best = np.argsort(-relevance, kind="stable")[: self.feedback_docs].tolist()
         chosen = self._chosen_chunks(encoded, texts_of([hits[place] for place in best]))
         likeness = np.zeros(len(hits))
         for text, weight in chosen:
-            chunk = self.searcher.encoder.encode_query(text)
+            chunk = self.searcher.encode(text)
             likeness += weight * len(encoded) / len(chunk) * candidates.scores(chunk)
         alpha = self.alpha if chosen else 0.0
         mixed = (1 - alpha) * relevance + alpha * np.where(np.isfinite(likeness), likeness, 0.0)

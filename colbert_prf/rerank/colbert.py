@@ -56,7 +56,7 @@ class ColbertReranker(Reranker):
         hits = candidates.hits[: self.depth]
         if not hits:
             return candidates
-        encoded = self.searcher.encoder.encode_query(query)
+        encoded = self.searcher.encode(query)
         scored = Candidates(self.searcher, [hit.doc_id for hit in hits])
         first = Ranking(encoded, reordered(hits, scored.scores(encoded)))
         index = self.searcher.index
@@ -72,7 +72,7 @@ class ColbertReranker(Reranker):
         return self.searcher.explain(expansion.query if expansion is not None else query, doc_id)
 
     def _scores(self, query: str, hits: Sequence[Hit]) -> npt.NDArray[np.float64]:
-        encoded = self.searcher.encoder.encode_query(query)
+        encoded = self.searcher.encode(query)
         return Candidates(self.searcher, [hit.doc_id for hit in hits]).scores(encoded)
 
 

@@ -21,3 +21,11 @@ def test_systems_take_turns_after_a_warm_up(monkeypatch):
     assert calls == [("a", 1, 10), ("b", 1, 10), *one_pass, *one_pass]
     assert found.keys() == {"a", "b"}
     assert found["a"].keys() == {"median", "p95", "cores"}
+
+
+def test_a_system_that_has_taken_long_gets_no_further_turn(monkeypatch):
+    monkeypatch.setattr(latency, "WARM_UP", 0)
+    monkeypatch.setattr(latency, "LONG", 0.0)
+    calls = []
+    latency.measure({"a": calls.append}, [1, 2], 5)
+    assert calls == [1, 2]

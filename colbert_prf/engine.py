@@ -126,8 +126,10 @@ class FirstPass:
         The candidates of each segment, ascending; None for all of its documents.
     approximate
         The approximate score of each candidate, by segment.
+    places
+        The candidates scored exactly, ascending, in the order of all candidates, segment after segment.
     positions, scores
-        The documents scored exactly, ascending, and their scores.
+        Their positions, ascending, and their scores.
     """
 
     query: EncodedQuery
@@ -135,6 +137,7 @@ class FirstPass:
     values: ByteTable
     chosen: list[npt.NDArray[np.int64] | None]
     approximate: list[npt.NDArray[np.float32]]
+    places: npt.NDArray[np.int64]
     positions: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float32]
 
@@ -180,10 +183,11 @@ def first_pass(
         chosen = candidates_of(snapshot, values, len(query), k, effort.probes, allowed)
     with effort.stage("interaction"):
         approximate = interact_with(snapshot, values, query, chosen, effort)
-        positions = _best_positions(snapshot, chosen, approximate, max(k, effort.rescore))
+        places = _best_places(approximate, max(k, effort.rescore))
+        positions = positions_of(snapshot, chosen)[places]
     with effort.stage("maxsim"):
         scores = exact_scores(snapshot, query, positions, effort, table=table)
-    return FirstPass(query, table, values, chosen, approximate, positions, scores)
+    return FirstPass(query, table, values, chosen, approximate, places, positions, scores)
 
 
 def interact_with(
@@ -234,19 +238,13 @@ def _mask(segment: Segment, start: int, allowed: npt.NDArray[np.bool_] | None) -
     return here if mask is None else here & mask
 
 
-def _best_positions(
-    snapshot: Snapshot,
-    chosen: list[npt.NDArray[np.int64] | None],
-    approximate: list[npt.NDArray[np.float32]],
-    count: int,
-) -> npt.NDArray[np.int64]:
-    """The positions of the best ``count`` approximate scores, ascending."""
+def _best_places(approximate: list[npt.NDArray[np.float32]], count: int) -> npt.NDArray[np.int64]:
+    """Which candidates have the best ``count`` approximate scores, ascending."""
     from colbert_prf.kernels.topk import best
 
     scores = np.concatenate([np.empty(0, np.float32), *approximate])
     kept = best(scores, count)
-    kept = kept[np.isfinite(scores[kept])]
-    return np.asarray(positions_of(snapshot, chosen)[kept], dtype=np.int64)
+    return np.asarray(kept[np.isfinite(scores[kept])])
 
 
 def positions_of(snapshot: Snapshot, chosen: list[npt.NDArray[np.int64] | None]) -> npt.NDArray[np.int64]:

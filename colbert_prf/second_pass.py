@@ -83,11 +83,11 @@ def find_again(
             known = interact_with(snapshot, first.values, first.query, chosen, effort)
     with effort.stage("interaction again"):
         positions = positions_of(snapshot, chosen)
-        approximate = np.concatenate([np.empty(0, np.float32), *known])
-        estimates, count = _estimates(first, positions, approximate), max(k, effort.rescore)
-        kept = np.flatnonzero(np.isfinite(approximate))
+        places = first.places if chosen is first.chosen else np.searchsorted(positions, first.positions)
+        estimates = _estimates(first, places, np.concatenate([np.empty(0, np.float32), *known]))
+        kept, count = np.flatnonzero(np.isfinite(estimates)), max(k, effort.rescore)
         if len(kept) > count:
-            leaders = best(estimates, count)
+            leaders = _leaders(first.scores, places, estimates, count)
             worst = _with_added(snapshot, values, added, positions[leaders], estimates[leaders], effort).min()
             kept = np.flatnonzero(_hopeful(estimates, worst, values, added))
         promising = best(_with_added(snapshot, values, added, positions[kept], estimates[kept], effort), count)
@@ -131,16 +131,22 @@ def _united(old: npt.NDArray[np.int64] | None, new: npt.NDArray[np.int64] | None
 
 
 def _estimates(
-    first: FirstPass, positions: npt.NDArray[np.int64], approximate: npt.NDArray[np.float32]
+    first: FirstPass, places: npt.NDArray[np.int64], approximate: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
     """What is known of the original score: exact, or approximate and raised by what the approximation misses."""
-    estimates = approximate.copy()
-    places = np.searchsorted(positions, first.positions)
     missing = first.scores - approximate[places]
-    if len(missing):
-        estimates += np.median(missing)
+    estimates = approximate + (np.median(missing) if len(missing) else np.float32(0))
     estimates[places] = first.scores
     return estimates
+
+
+def _leaders(
+    scores: npt.NDArray[np.float32], places: npt.NDArray[np.int64], estimates: npt.NDArray[np.float32], count: int
+) -> npt.NDArray[np.int64]:
+    """So many candidates of high scores, ascending: of those scored exactly if they are enough."""
+    from colbert_prf.kernels.topk import best
+
+    return places[best(scores, count)] if len(places) >= count else best(estimates, count)
 
 
 def _with_added(
@@ -160,9 +166,10 @@ def _hopeful(
     estimates: npt.NDArray[np.float32], worst: np.float32, values: ByteTable, added: EncodedQuery
 ) -> npt.NDArray[np.bool_]:
     """Which documents may score as high as ``worst`` if the added vectors give them as much as they can give to any."""
-    highest = values.low + values.step * values.values[:, : len(added)].max(axis=0).astype(np.float32)
+    from colbert_prf.kernels.interaction import largest_scores
+
     # A little less, for sums are rounded.
-    return np.asarray(estimates >= worst - added.weights @ highest - np.float32(1e-3))
+    return np.asarray(estimates >= worst - added.weights @ largest_scores(values)[: len(added)] - np.float32(1e-3))
 
 
 def _scored(

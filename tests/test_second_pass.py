@@ -49,13 +49,13 @@ def test_light_vectors_leave_few_documents_with_hope(snapshot):
     first = first_pass(snapshot, query(0, 6, 1.0), 10, Effort(None, RESCORED))
     estimates = np.concatenate(first.approximate)
     best = np.sort(estimates)[-RESCORED]
-    highest = first.values.low + first.values.step * first.values.values[:, :4].max(axis=0)
+    gain = first.table[:, :4].max(axis=0).sum()
     left = []
     for weight in (0.0, 0.1, 10):
         # The worst of the best got half of what any document can get.
-        worst = best + weight * highest.sum() / 2
+        worst = best + weight * gain / 2
         left.append(np.count_nonzero(second_pass._hopeful(estimates, worst, first.values, query(1, 4, weight))))
-        assert left[-1] == np.count_nonzero(estimates >= best - weight * highest.sum() / 2 - 1e-3)
+        assert left[-1] == np.count_nonzero(estimates >= best - weight * gain / 2 - 1e-3)
     assert RESCORED <= left[0] < left[1] < left[2] == np.count_nonzero(np.isfinite(estimates))
 
 

@@ -19,7 +19,11 @@ from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.parallel import run
 from colbert_prf.kernels.simd import COLUMNS, ROWS, float_tile, maximum_of_rows_16, maximum_of_rows_32
 
-__all__ = ["ByteTable", "byte_table", "centroid_scores", "interact", "interact_definition", "padded"]
+__all__ = ["ByteTable", "byte_table", "centroid_scores", "interact", "interact_definition", "largest_scores", "padded"]
+
+
+WORTH_A_THREAD = 2000
+"""Documents that take as long as waking a thread does, some 0.2 ms."""
 
 
 class ByteTable(NamedTuple):
@@ -100,6 +104,24 @@ def byte_table(scores: NDArray[np.float32]) -> ByteTable:
     values = np.empty(scores.shape, np.uint8)
     low, step = _to_bytes(scores, values)
     return ByteTable(values, np.float32(low), np.float32(step))
+
+
+@compiled()
+def _largest(values: Array, out: Array) -> None:
+    for row in values:
+        for i in range(out.shape[0]):
+            out[i] = max(out[i], row[i])
+
+
+def largest_scores(table: ByteTable) -> NDArray[np.float32]:
+    """The largest centroid score of each column, of shape (width,).
+
+    >>> largest_scores(byte_table(np.array([[0.0, 1.0], [0.5, -1.0]], np.float32))).round(2)
+    array([0.5, 1. ], dtype=float32)
+    """
+    out = np.zeros(table.values.shape[1], np.uint8)
+    _largest(table.values, out)
+    return np.asarray(table.low + table.step * out.astype(np.float32))
 
 
 def interact_definition(
@@ -186,5 +208,5 @@ def interact(
     def of_range(start: int, stop: int) -> None:
         _interact(table.values, table.low, table.step, weights, codes, offsets, documents, everything, start, stop, out)
 
-    run(of_range, len(out), threads=threads, executor=executor)
+    run(of_range, len(out), threads=threads, executor=executor, shortest=WORTH_A_THREAD)
     return out

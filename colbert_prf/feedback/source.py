@@ -229,6 +229,22 @@ class SnapshotSource(FeedbackSource):
     def nearest_tokens(
         self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
     ) -> NearTokens:
+        from colbert_prf.kernels.parallel import run
+
+        # What is made at its first use is made here, once, not by every thread.
+        _ = self.snapshot.codec.coarse, [segment.sketches for segment in self.snapshot.segments]
+        token_ids = np.empty((len(vectors), count), dtype=np.int32)
+        similarities = np.empty((len(vectors), count), dtype=np.float32)
+
+        def of_range(start: int, stop: int) -> None:
+            found = self._nearest(vectors[start:stop], count, feedback)
+            token_ids[start:stop], similarities[start:stop] = found
+
+        # Waking a thread takes as long as a step: each does all steps for its share of the vectors.
+        run(of_range, len(vectors), **workers, ranges=1)
+        return NearTokens(token_ids, similarities)
+
+    def _nearest(self, vectors: Vectors, count: int, feedback: FeedbackVectors) -> NearTokens:
         from colbert_prf.kernels.interaction import centroid_scores
         from colbert_prf.kernels.neighbours import nearest_sketches
         from colbert_prf.kernels.probes import best_probes
@@ -237,16 +253,16 @@ class SnapshotSource(FeedbackSource):
         codec = self.snapshot.codec
         padded = codec.pad(vectors)
         # Not BLAS, whose threads would spin for some 20 ms afterwards, on the cores the second pass wants.
-        products = centroid_scores(codec.pad(feedback.vectors), padded, **workers).T[: len(vectors)]
+        products = centroid_scores(codec.pad(feedback.vectors), padded).T[: len(vectors)]
         known = _best_tokens(products, feedback.token_ids, count)
-        probes = best_probes(codec.coarse, padded, PROBES, REACH, known.similarities[:, -1], **workers)
+        probes = best_probes(codec.coarse, padded, PROBES, REACH, known.similarities[:, -1])
         parts = [known]
         for segment, start in zip(self.snapshot.segments, self.snapshot.starts, strict=False):
             here = feedback.positions - start
             here = here[(here >= 0) & (here < len(segment))]
             seen = np.stack([segment.offsets[here], segment.offsets[here + 1]], axis=1)
             found = nearest_sketches(
-                padded, probes, sketch_codec(codec.residuals), segment.sketches, seen, count, KEPT * count, **workers
+                padded, probes, sketch_codec(codec.residuals), segment.sketches, seen, count, KEPT * count
             )
             parts.append(_compared(segment, codec, vectors, found.rows))
         near, tokens = (np.concatenate([part[field] for part in parts], axis=1) for field in (1, 0))

@@ -6,14 +6,12 @@ by one, by their sketches. The caller compares the best again with what is store
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.parallel import run
 from colbert_prf.kernels.probes import Neighbours, Probes, insert
 from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec
 from colbert_prf.kernels.simd import product_of_bits, product_of_pairs_16, product_of_pairs_32
@@ -87,13 +85,11 @@ def _nearest(
     skipped: Array,
     bits: int,
     count: int,
-    start: int,
-    stop: int,
     rows: Array,
     similarities: Array,
 ) -> None:
     width, mask = sketches.packed.shape[1], (1 << bits) - 1
-    for i in range(start, stop):
+    for i in range(rows.shape[0]):
         factor, constant, first = query.factors[i], query.constants[i], i * query.values.shape[1]
         near, nearness = rows[i], similarities[i]
         for j in range(probes.centroids.shape[1]):
@@ -137,9 +133,6 @@ def nearest_sketches(
     skipped: NDArray[np.int64],
     count: int,
     kept: int,
-    *,
-    threads: int = 1,
-    executor: Executor | None = None,
 ) -> Neighbours:
     """The document vectors of some centroids whose sketches are nearest.
 
@@ -158,10 +151,5 @@ def nearest_sketches(
     """
     out = Neighbours.none(len(vectors), kept)
     query = _rounded(vectors, codec, sketches.packed.shape[1])
-    run(
-        lambda start, stop: _nearest(query, probes, sketches, skipped, codec.bits, count, start, stop, *out),
-        len(vectors),
-        threads=threads,
-        executor=executor,
-    )
+    _nearest(query, probes, sketches, skipped, codec.bits, count, *out)
     return out

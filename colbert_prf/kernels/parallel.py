@@ -28,6 +28,7 @@ def run(
     threads: int = 1,
     executor: Executor | None = None,
     shortest: int = 2,
+    ranges: int = 4,
 ) -> None:
     """Call ``kernel(start, stop)`` on consecutive ranges that cover ``range(num_items)``.
 
@@ -43,6 +44,8 @@ def run(
         Where the other ``threads - 1`` workers run; without it, everything runs here.
     shortest : int
         Items of a thread that are worth waking it.
+    ranges : int
+        Ranges per thread, taken in turn: with several, one slow core does not hold up the rest.
 
     Examples
     --------
@@ -54,8 +57,7 @@ def run(
     if executor is None or threads <= 1 or num_items < shortest * threads:
         kernel(0, num_items)
         return
-    # Four ranges per thread, taken in turn: one slow core does not hold up the rest.
-    num_ranges = min(4 * threads, num_items)
+    num_ranges = min(ranges * threads, num_items)
     bounds = [num_items * part // num_ranges for part in range(num_ranges + 1)]
     todo = iter(range(num_ranges))  # next() on a range iterator is atomic under the GIL
 

@@ -6,7 +6,6 @@ than are wanted the products are then computed as they are.
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 from colbert_prf.kernels.code_tile import byte_tile
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.interaction import padded
-from colbert_prf.kernels.parallel import run
 from colbert_prf.kernels.simd import COLUMNS, ROWS
 
 __all__ = ["CoarseCentroids", "Neighbours", "Probes", "best_probes", "coarse", "insert"]
@@ -129,11 +127,11 @@ def _columns(vectors: NDArray[np.float32], centroids: CoarseCentroids, reach: fl
 
 
 @compiled()
-def _probe(codes: Array, radii: Array, query: _Columns, start: int, stop: int, probed: Array, promises: Array) -> None:
+def _probe(codes: Array, radii: Array, query: _Columns, probed: Array, promises: Array) -> None:
     num_centroids, dim = radii.shape[0], codes.shape[1]
     width = query.factors.shape[0]
     tile, floors = np.empty((ROWS, COLUMNS), np.int32), np.full(COLUMNS, np.inf, np.float32)
-    for column in range(start * COLUMNS, stop * COLUMNS, COLUMNS):
+    for column in range(0, width, COLUMNS):
         used = min(COLUMNS, probed.shape[0] - column)
         floors[:] = np.inf
         floors[:used] = promises[column : column + used, -1]
@@ -181,9 +179,6 @@ def best_probes(
     probes: int,
     reach: float,
     floors: NDArray[np.float32] | None = None,
-    *,
-    threads: int = 1,
-    executor: Executor | None = None,
 ) -> Probes:
     """The centroids whose document vectors are worth comparing with each vector.
 
@@ -219,13 +214,7 @@ def best_probes(
         # An entry that is not a centroid's: what promises as much or less does not come in.
         slack = np.float32(SLACK) * np.linalg.norm(vectors, axis=1)
         rough.similarities[:], out.similarities[:] = (floors - slack)[:, None], floors[:, None]
-    run(
-        lambda start, stop: _probe(centroids.codes, centroids.radii, query, start, stop, *rough),
-        len(query.factors) // COLUMNS,
-        threads=threads,
-        executor=executor,
-        shortest=1,
-    )
+    _probe(centroids.codes, centroids.radii, query, *rough)
     _refine(centroids.centroids, centroids.radii, vectors, lengths, rough.rows, *out)
     unused = out.rows == _NONE
     out.rows[unused], out.similarities[unused] = 0, -np.inf

@@ -123,9 +123,11 @@ def test_with_nothing_pruned_the_second_pass_is_a_search_from_scratch(open_index
 
 def test_the_same_seed_gives_the_same_expansion_on_any_number_of_threads(open_index, goldfish):
     searcher = Searcher(open_index(4))
-    one, two = (searcher.search(goldfish, feedback=ColbertPRF(), threads=threads) for threads in (1, 2))
-    assert np.array_equal(one.expansion.query.vectors, two.expansion.query.vectors)
-    assert one.doc_ids == two.doc_ids
+    one, *others = (searcher.search(goldfish, feedback=ColbertPRF(), threads=threads) for threads in (1, 2, 3))
+    for other in others:
+        assert np.array_equal(one.expansion.query.vectors, other.expansion.query.vectors)
+        assert one.expansion.vectors == other.expansion.vectors
+        assert one.doc_ids == other.doc_ids
 
 
 def test_fewer_vectors_than_clusters(plane):

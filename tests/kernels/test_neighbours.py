@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 
@@ -51,12 +49,10 @@ class Store:
         packed[self.sketches.rows], scales[self.sketches.rows] = self.sketches.packed[:, :width], self.sketches.scales
         return decode_definition(packed, scales, self.columns["codes"], self.codec.centroids, self.residuals)
 
-    def nearest(self, probed, promises=1.0, **workers) -> Neighbours:
+    def nearest(self, probed, promises=1.0) -> Neighbours:
         products = np.take_along_axis(self.wanted @ self.codec.centroids.T, probed, axis=1)
         probes = Probes(probed, np.broadcast_to(np.float32(promises), probed.shape).copy(), products)
-        return nearest_sketches(
-            self.wanted, probes, self.residuals, self.sketches, self.skipped, COUNT, KEPT, **workers
-        )
+        return nearest_sketches(self.wanted, probes, self.residuals, self.sketches, self.skipped, COUNT, KEPT)
 
 
 @pytest.fixture(scope="module", params=[(1, 32), (2, 48), (4, 32), (8, 32), (16, 20), (4, 128)])
@@ -102,14 +98,6 @@ def test_a_centroid_that_promises_less_than_is_found_is_passed_over(store):
         # As soon as there are COUNT neighbours, the rest is not looked at; the first two centroids are in any case.
         sizes = np.cumsum([np.count_nonzero((store.columns["codes"] == c) & store.live_rows) for c in probed[0]])
         assert codes.max() <= max(1, np.searchsorted(sizes, COUNT))
-
-
-def test_threads_change_nothing(store):
-    probed = np.tile(np.arange(0, store.codec.num_centroids, 2), (len(store.wanted), 1))
-    alone = store.nearest(probed)
-    with ThreadPoolExecutor(3) as executor:
-        together = store.nearest(probed, threads=3, executor=executor)
-    assert np.array_equal(alone.rows, together.rows)
 
 
 def test_of_equal_similarities_the_smaller_row_comes_first():

@@ -91,6 +91,7 @@ def _identity(index: Index) -> dict[str, Any]:
         "bits": facts.bits,
         "generation": facts.generation,
         "model": facts.model.fingerprint,
+        "queries": index.encoder.query_fingerprint if index.encoder else None,
     }
 
 

@@ -100,6 +100,11 @@ class Encoder(ABC):
     def fingerprint(self) -> str:
         """A hash of weights and settings: equal fingerprints, equal vectors."""
 
+    @property
+    def query_fingerprint(self) -> str:
+        """A hash that tells the weights of query tokens apart too: equal ones, equal encoded queries."""
+        return self.fingerprint
+
     def tokens(self, token_ids: Iterable[int]) -> list[str]:
         """Spell token ids, for people."""
         return self.tokenization.tokens(token_ids)

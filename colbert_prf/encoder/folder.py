@@ -104,3 +104,10 @@ class ModelFolder:
         for file in self.files:
             digest.update(hashlib.sha256(file.read_bytes()).digest())
         return digest.hexdigest()[:32]
+
+    def query_fingerprint(self) -> str:
+        """Hash the weights of query tokens as well: equal ones, equal encoded queries."""
+        if not self.query_weights_file.is_file():
+            return self.fingerprint()
+        weights = hashlib.sha256(self.query_weights_file.read_bytes()).hexdigest()
+        return hashlib.sha256(f"{self.fingerprint()} {weights}".encode()).hexdigest()[:32]

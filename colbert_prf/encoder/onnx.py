@@ -52,6 +52,11 @@ class OnnxEncoder(Encoder):
         """A hash of weights and settings: equal fingerprints, equal vectors."""
         return self.folder.fingerprint()
 
+    @cached_property
+    def query_fingerprint(self) -> str:
+        """A hash that tells the weights of query tokens apart too: equal ones, equal encoded queries."""
+        return self.fingerprint if self.query_weights is None else self.folder.query_fingerprint()
+
     def encode_queries(
         self, texts: Iterable[str], *, progress: Callable[[int], object] | None = None
     ) -> Iterator[EncodedQuery]:

@@ -13,7 +13,7 @@ from colbert_prf.experiments.config import Collection, Experiment, Row
 from colbert_prf.experiments.context import Context, slug
 from colbert_prf.experiments.entries import configuration_of
 from colbert_prf.experiments.judged import Judged, located, read_judged
-from colbert_prf.experiments.models import absent_models, digests_of
+from colbert_prf.experiments.models import absent_models, digest_of_encoder, digests_of
 from colbert_prf.experiments.running import RunSummary, run_topics
 from colbert_prf.retriever import Retriever
 from colbert_prf.types import Ranking
@@ -181,6 +181,7 @@ def _run(
             "corpus": collection.corpus,
             "bits": experiment.bits,
             "model": experiment.model,
+            "encoder": digest_of_encoder(experiment.model),
             "system": configuration_of(row.entry, experiment.entries),
             **({"models": models} if (models := digests_of(row.entry, experiment.entries)) else {}),
         },

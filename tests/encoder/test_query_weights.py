@@ -35,6 +35,14 @@ def test_without_weights_vectors_and_fingerprint_are_the_same(encoder):
     assert (one.weights == 1).all()
     assert np.array_equal(one.vectors, other.vectors)
     assert plain.fingerprint == encoder.fingerprint
+    assert plain.query_fingerprint == plain.fingerprint != encoder.query_fingerprint
+
+
+def test_other_weights_are_told_apart_where_queries_count(copied_model, encoder):
+    np.save(copied_model.query_weights_file, 2 * np.load(copied_model.query_weights_file))
+    other = Encoder.load(copied_model.path)
+    assert other.fingerprint == encoder.fingerprint
+    assert len({other.query_fingerprint, encoder.query_fingerprint, encoder.fingerprint}) == 3
 
 
 def test_a_model_without_the_file_weighs_all_alike(copied_model):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from colbert_prf.errors import InputError
-from colbert_prf.experiments import Context, known_kinds, read_experiment, registry, run_experiment, system
+from colbert_prf.experiments import Context, experiment, known_kinds, read_experiment, registry, run_experiment, system
 from colbert_prf.experiments.config import Row
 from colbert_prf.experiments.entries import Entry
-from colbert_prf.experiments.models import absent_models, digest_of_model, digests_of
+from colbert_prf.experiments.models import absent_models, digest_of_encoder, digest_of_model, digests_of
 from colbert_prf.retriever import Retriever
 
 ROWS = """
@@ -68,6 +68,21 @@ def test_it_runs_where_the_model_is_there_and_again_where_that_changed(run, buil
     run(ROWS, told)
     # The two rows over the model, each over three topics and once before to warm up.
     assert sum(len(one.asked) for one in built) == sum(searched) + 2 * 4
+
+
+def test_everything_runs_again_where_the_encoder_changed(run, built, monkeypatch):
+    run("", [])
+    searched = sum(len(one.asked) for one in built)
+    monkeypatch.setattr(experiment, "digest_of_encoder", lambda model: "another")
+    run("", [])
+    assert sum(len(one.asked) for one in built) == 2 * searched
+
+
+def test_an_encoder_is_told_by_what_it_holds(encoder, tmp_path):
+    assert digest_of_encoder(None) == encoder.query_fingerprint
+    assert digest_of_encoder("some/name-on-the-hub") == "some/name-on-the-hub"
+    (tmp_path / "weights").write_text("1")
+    assert digest_of_encoder(str(tmp_path)) == digest_of_model(tmp_path)
 
 
 def test_what_else_is_asked_for_is_refused(run, configured):

@@ -73,9 +73,16 @@ class EndToEnd(Retriever):
         """Find the ``k`` best documents."""
         return self.searcher.search(query, k, feedback=self.feedback, **self.options)
 
-    def explain(self, query: str, doc_id: str) -> Explanation:
-        """Tell which token each query vector matched, those that feedback added included."""
+    def explain(self, query: str, doc_id: str, k: int = 1000) -> Explanation:
+        """Tell which token each query vector matched, those that feedback added included.
+
+        Parameters
+        ----------
+        query, k
+            Of the search that found it: what feedback learns from may depend on ``k``.
+        doc_id
+            The document.
+        """
         if self.feedback is None:
             return self.searcher.explain(query, doc_id)
-        ranking = self.searcher.search(query, self.feedback.feedback_docs, feedback=self.feedback, **self.options)
-        return self.searcher.explain(ranking.encoded_query, doc_id)
+        return self.searcher.explain(self.search(query, k).encoded_query, doc_id)

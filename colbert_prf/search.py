@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -76,7 +77,7 @@ class Searcher:
         self.query_weights = query_weights
         self.preset = _checked_preset(preset, index)
         self._paper = PaperEngine(progress=progress) if self.preset == "paper" else None
-        self.threads = _positive("threads", threads) or available_cores()
+        self.threads = _positive_or_none("threads", threads) or available_cores()
         self._pool = ThreadPoolExecutor(max(1, available_cores()), thread_name_prefix="colbert-prf")
 
     def search(
@@ -128,36 +129,43 @@ class Searcher:
             If a number is not positive, a document id is unknown, the query's vectors are of another dim, documents are
             marked without a feedback method, or ``rescore`` is given to the preset ``paper``.
         """
-        k, timings = _positive("k", k) or 1, dict[str, float]()
+        k, timings = _positive("k", k), dict[str, float]()
         started = perf_counter()
-        if isinstance(query, str):
-            query = self.encode(query)
+        given, query = query, self._encoded(query)
+        if isinstance(given, str):
             timings["encode"] = perf_counter() - started
-        if query.dim != self.index.dim:
-            raise InputError(f"the query has vectors of dim {query.dim}, the index of dim {self.index.dim}")
-        probes, rescore = _positive("probes", probes), _positive("rescore", rescore)
+        probes, rescore = _positive_or_none("probes", probes), _positive_or_none("rescore", rescore)
         if self.preset == "paper" and rescore is not None:
             raise InputError("the preset 'paper' scores every candidate exactly: leave rescore out, or use no preset")
+        if feedback is None and (len(relevant) or len(non_relevant)):
+            raise InputError("relevant and non_relevant need a feedback method: give feedback=ColbertPRF()")
+        marked = _Feedback(feedback, relevant, non_relevant, rescore) if feedback is not None else None
         effort = Effort(
             probes=probes or (None if self.preset == "paper" else default_probes(k, self.index.num_vectors)),
-            rescore=rescore or default_rescore(k),
-            threads=_positive("threads", threads) or self.threads,
+            rescore=rescore or default_rescore(max(k, marked.depth if marked else 0)),
+            threads=_positive_or_none("threads", threads) or self.threads,
             executor=self._pool,
             timings=timings,
         )
-        if feedback is None and (relevant or non_relevant):
-            raise InputError("relevant and non_relevant need a feedback method: give feedback=ColbertPRF()")
-        marked = _Feedback(feedback, relevant, non_relevant, rescore) if feedback is not None else None
         return self._ranking(query, k, effort, _Filters(allowed, where), marked)
 
     def explain(self, query: str | EncodedQuery, doc_id: str) -> Explanation:
         """Tell which token of a document each query vector matched, and what that gave to its score."""
-        return explain_hit(self.index, self.encode(query) if isinstance(query, str) else query, doc_id)
+        return explain_hit(self.index, self._encoded(query), doc_id)
 
     def encode(self, text: str) -> EncodedQuery:
         """Encode a query with the index's own model."""
         query = self.encoder.encode_query(text)
         return query if self.query_weights else EncodedQuery(query.token_ids, query.vectors)
+
+    def _encoded(self, query: str | EncodedQuery) -> EncodedQuery:
+        if isinstance(query, str):
+            query = self.encode(query)
+        if not isinstance(query, EncodedQuery):
+            raise InputError(f"a query is a text or an EncodedQuery, found {type(query).__name__}")
+        if query.dim != self.index.dim:
+            raise InputError(f"the query has vectors of dim {query.dim}, the index of dim {self.index.dim}")
+        return query
 
     def _ranking(
         self, query: EncodedQuery, k: int, effort: Effort, filters: _Filters, feedback: _Feedback | None
@@ -228,6 +236,8 @@ class _Filters:
         mask = np.zeros(source.num_positions, dtype=np.bool_)
         mask[source.positions(self.allowed) if self.allowed is not None else slice(None)] = True
         if self.where is not None:
+            if isinstance(source, Snapshot):
+                mask &= source.live
             for position in np.flatnonzero(mask).tolist():
                 mask[position] = self.where(source.metadata(position))
         return mask
@@ -245,13 +255,16 @@ class _Feedback:
     @property
     def depth(self) -> int:
         """Documents of the first pass it may need."""
-        return self.method.feedback_docs + len(self.non_relevant)
+        learned_from = self.method.feedback_docs + len(self.non_relevant)
+        scored_again = self.method.rerank_depth if self.method.rerank else None
+        return max(learned_from, scored_again or 0)
 
     def expand(self, query: EncodedQuery, source: _Source, found: Found, effort: Effort) -> Expansion:
         """Learn from the documents marked as relevant, or else from those found."""
         documents: Ranking | Sequence[str] = self.relevant
-        if not documents:
-            best, scores = found.positions[: self.depth], found.scores[: self.depth].tolist()
+        if not len(documents):
+            count = self.method.feedback_docs + len(self.non_relevant)
+            best, scores = found.positions[:count], found.scores[:count].tolist()
             documents = Ranking(query, tuple(map(Hit, source.doc_ids_of(best), scores)))
         return self.method.expand(query, documents, source, non_relevant=self.non_relevant, workers=effort.workers)
 
@@ -268,7 +281,15 @@ def _checked_preset(preset: str | None, index: Index | MemoryIndex) -> str:
     return preset or "default"
 
 
-def _positive(name: str, value: int | None) -> int | None:
-    if value is not None and value < 1:
+def _positive(name: str, value: int) -> int:
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} must be a whole number, found {value!r}") from None
+    if whole < 1:
         raise InputError(f"{name} must be at least 1, found {value}")
-    return value
+    return whole
+
+
+def _positive_or_none(name: str, value: int | None) -> int | None:
+    return None if value is None else _positive(name, value)

@@ -27,6 +27,14 @@ def test_end_to_end_passes_feedback_and_options_on(searcher):
     assert ranking.doc_ids == searcher.search("do goldfish grow", k=3, feedback=feedback).doc_ids
 
 
+def test_a_hit_of_feedback_is_explained_by_the_query_that_found_it(searcher):
+    system = EndToEnd(searcher, feedback=ColbertPRF(feedback_docs=1, clusters=3, expansion_vectors=2))
+    for hit in (ranking := system.search("do goldfish grow", k=3)):
+        explanation = system.explain("do goldfish grow", hit.doc_id, k=3)
+        assert explanation.score == pytest.approx(hit.score, abs=1e-5)
+        assert len(explanation.matches) == len(ranking.encoded_query)
+
+
 def test_many_queries_are_answered_in_order():
     class Echo(Retriever):
         def search(self, query, k=1000):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from colbert_prf import EncodedDocument, EncodedQuery, Index, second_pass
+from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Index, Searcher, second_pass
 from colbert_prf.engine import Effort, first_pass
 
 DIM, NUM_DOCUMENTS, RESCORED = 32, 400, 30
 
 
 @pytest.fixture(scope="module")
-def snapshot(tmp_path_factory):
+def deep(tmp_path_factory) -> Index:
     random = np.random.default_rng(7)
     documents = []
     for number in range(NUM_DOCUMENTS):
@@ -23,7 +23,12 @@ def snapshot(tmp_path_factory):
     index = Index.create_from_vectors(folder, documents[:300], bits=4, vocabulary_size=16, progress=False)
     index.add_vectors(documents[300:])
     index.delete(["d5", "d350"])
-    return index.snapshot
+    return index
+
+
+@pytest.fixture
+def snapshot(deep):
+    return deep.snapshot
 
 
 def query(seed: int, count: int, weight: float) -> EncodedQuery:
@@ -57,6 +62,18 @@ def test_light_vectors_leave_few_documents_with_hope(snapshot):
         left.append(np.count_nonzero(second_pass._hopeful(estimates, worst, first.values, query(1, 4, weight))))
         assert left[-1] == np.count_nonzero(estimates >= best - weight * gain / 2 - 1e-3)
     assert RESCORED <= left[0] < left[1] < left[2] == np.count_nonzero(np.isfinite(estimates))
+
+
+def test_a_reranker_goes_as_deep_as_it_is_told(deep):
+    """With ``k`` of 5 a first pass scores 200 documents exactly, fewer than are to be ranked anew."""
+    searcher, feedback = (
+        Searcher(deep),
+        ColbertPRF(rerank=True, rerank_depth=380, clusters=4, expansion_vectors=4, beta=3),
+    )
+    for seed in range(5):
+        found = searcher.search(query(seed, 6, 1.0), 5, feedback=feedback)
+        everything = searcher.search(query(seed, 6, 1.0), 5, feedback=feedback, rescore=NUM_DOCUMENTS)
+        assert found.doc_ids == everything.doc_ids
 
 
 def test_the_reranker_scores_exactly_what_may_be_wanted(snapshot):

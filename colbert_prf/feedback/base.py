@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,10 @@ from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.types import EncodedQuery, Expansion, ExpansionVector, Ranking, TokenIds, Vectors
 
-__all__ = ["Candidate", "Feedback", "expanded", "likely_tokens", "require_at_least"]
+__all__ = ["Candidate", "Feedback", "expanded", "likely_tokens", "require_at_least", "require_whole"]
+
+LARGEST = 1e30
+"""Of a parameter that is multiplied into weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +45,8 @@ class Feedback(ABC):
     rerank
         Whether the documents of the first pass are only scored anew (ReRanker) instead of searching again (Ranker).
     rerank_depth
-        Documents of the first pass a ReRanker scores: its best so many, or all that it scored exactly.
+        Documents of the first pass a ReRanker scores, and so the most it gives: its best so many, or all that it
+        scored exactly.
     push
         How far vectors of documents marked as not relevant push an expansion vector away: υ - push·ν, where ν is the
         nearest of them.
@@ -57,9 +62,9 @@ class Feedback(ABC):
 
     def __post_init__(self) -> None:
         for name in ("feedback_docs", "expansion_vectors"):
-            require_at_least(1, name, getattr(self, name))
+            require_whole(1, name, getattr(self, name))
         if self.rerank_depth is not None:
-            require_at_least(1, "rerank_depth", self.rerank_depth)
+            require_whole(1, "rerank_depth", self.rerank_depth)
         for name in ("beta", "push"):
             require_at_least(0, name, getattr(self, name))
 
@@ -122,6 +127,8 @@ class Feedback(ABC):
     def _pushed(self, expansion: Expansion, source: FeedbackSource, non_relevant: Sequence[str]) -> Expansion:
         """Move the added vectors away from documents that are not relevant."""
         away = source.vectors_of(source.positions(non_relevant)).vectors
+        if not len(away):
+            return expansion
         first, query = expansion.num_original, expansion.query
         added = query.vectors[first:]
         nearest = away[(added @ away.T).argmax(axis=1)]
@@ -171,10 +178,16 @@ def likely_tokens(neighbours: TokenIds, special_ids: frozenset[int]) -> tuple[tu
     return tuple((token_id, count / len(found)) for token_id, count in counts if token_id not in special_ids)
 
 
-def require_at_least(smallest: float, name: str, value: float) -> None:
-    """Refuse a parameter that is too small, infinite or no number."""
-    if not smallest <= value < float("inf"):
-        raise InputError(f"{name} must be at least {smallest}, found {value}")
+def require_at_least(smallest: float, name: str, value: object) -> None:
+    """Refuse a parameter that is too small, no number, or so large that a weight would not be a float32."""
+    if not isinstance(value, Real) or not smallest <= float(value) < LARGEST:
+        raise InputError(f"{name} must be a number of at least {smallest}, found {value!r}")
+
+
+def require_whole(smallest: int, name: str, value: object) -> None:
+    """Refuse a parameter that is too small or no whole number."""
+    if not isinstance(value, Integral) or int(value) < smallest:
+        raise InputError(f"{name} must be a whole number of at least {smallest}, found {value!r}")
 
 
 def _present(source: FeedbackSource, doc_ids: Sequence[str], count: int) -> dict[str, int]:

@@ -24,7 +24,8 @@ PUBLISHED_LENGTH = 180
 class Representatives(NamedTuple):
     """``vectors`` (num_clusters, dim), the cluster ``labels`` (n,) of the feedback vectors, and their own tokens.
 
-    ``token_ids`` (num_clusters,) is None where a representative is no real vector.
+    ``token_ids`` (num_clusters,) is None where a representative is no real vector. A vector that was left out of a
+    sample has the label -1.
     """
 
     vectors: Vectors
@@ -35,7 +36,7 @@ class Representatives(NamedTuple):
 def represent(
     feedback: FeedbackVectors, num_clusters: int, *, method: Clustering, seed: int, workers: Workers
 ) -> Representatives:
-    """Cluster feedback vectors into at most ``num_clusters``.
+    """Cluster feedback vectors into at most ``num_clusters``; of more than ten thousand, a sample.
 
     Parameters
     ----------
@@ -51,8 +52,16 @@ def represent(
     workers
         What to compute with; it does not change the result.
     """
+    from colbert_prf.kernels.distances import MAX_VECTORS
+
     num_clusters = min(num_clusters, len(feedback.vectors))
-    return _METHODS[method](feedback, num_clusters, seed, workers)
+    if len(feedback.vectors) <= MAX_VECTORS:
+        return _METHODS[method](feedback, num_clusters, seed, workers)
+    rows = np.sort(np.random.default_rng(seed).choice(len(feedback.vectors), MAX_VECTORS, replace=False))
+    found = _METHODS[method](feedback.only(rows), min(num_clusters, MAX_VECTORS), seed, workers)
+    labels = np.full(len(feedback.vectors), -1, dtype=np.int64)
+    labels[rows] = found.labels
+    return found._replace(labels=labels)
 
 
 def _means(feedback: FeedbackVectors, num_clusters: int, seed: int, workers: Workers) -> Representatives:

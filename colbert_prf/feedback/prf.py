@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from colbert_prf.errors import InputError
-from colbert_prf.feedback.base import Candidate, Feedback, expanded, likely_tokens, require_at_least
+from colbert_prf.feedback.base import Candidate, Feedback, expanded, likely_tokens, require_whole
 from colbert_prf.feedback.clustering import (
     CLUSTERINGS,
     Clustering,
@@ -74,9 +74,9 @@ class ColbertPRF(Feedback):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_at_least(1, "clusters", self.clusters)
-        require_at_least(1, "neighbours", self.neighbours)
-        require_at_least(0, "seed", self.seed)
+        require_whole(1, "clusters", self.clusters)
+        require_whole(1, "neighbours", self.neighbours)
+        require_whole(0, "seed", self.seed)
         for name, value, known in (
             ("clustering", self.clustering, CLUSTERINGS),
             ("weighting", self.weighting, WEIGHTINGS),
@@ -126,7 +126,9 @@ class ColbertPRF(Feedback):
             else tokens[:, np.newaxis]
         )
         likely = [likely_tokens(row, source.special_ids) for row in near]
-        named = [number for number, words in enumerate(likely) if words]
+        # Where feedback vectors are alike, some clusters have none of them; the authors' code keeps those.
+        filled = set(range(len(likely)) if self.compat == "paper" else found.labels.tolist())
+        named = [number for number, words in enumerate(likely) if words and number in filled]
         token_ids = np.array([likely[number][0][0] for number in named], dtype=np.int32)
         sigmas = weigh(self.weighting, query, found.vectors[named], token_ids, source)
         return {

@@ -40,6 +40,12 @@ class FeedbackVectors(NamedTuple):
     documents: npt.NDArray[np.int64]
     places: npt.NDArray[np.int64]
 
+    def only(self, rows: npt.NDArray[np.int64]) -> FeedbackVectors:
+        """Some of the vectors."""
+        return FeedbackVectors(
+            self.positions, self.vectors[rows], self.token_ids[rows], self.documents[rows], self.places[rows]
+        )
+
     def sources(self, names: Sequence[str], rows: Iterable[int]) -> tuple[tuple[str, int], ...]:
         """The name of the document of some vectors, and their places in it."""
         return tuple((names[self.documents[row]], int(self.places[row])) for row in rows)

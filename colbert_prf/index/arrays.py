@@ -1,8 +1,13 @@
-"""Arrays on disk: ``.npy`` files written in pieces with a checksum, opened memory-mapped, and never unpickled."""
+"""Arrays on disk: ``.npy`` files written in pieces with a checksum, opened memory-mapped, and never unpickled.
+
+A mapped file takes one of the descriptors a process may have, often 1,024. So that an index may have many small
+segments, what is small is read instead.
+"""
 
 from __future__ import annotations
 
 import ast
+import errno
 import io
 import os
 import zlib
@@ -15,7 +20,7 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.errors import IndexFormatError
+from colbert_prf.errors import IndexFormatError, StorageError
 from colbert_prf.index.durable import sync_file
 
 __all__ = ["Array", "ArrayInfo", "ArrayWriter", "check_array", "open_array", "write_array"]
@@ -23,6 +28,8 @@ __all__ = ["Array", "ArrayInfo", "ArrayWriter", "check_array", "open_array", "wr
 Array: TypeAlias = npt.NDArray[Any]
 
 READ_BYTES = 1 << 20
+MAPPED_BYTES = 1 << 20
+"""Files of at least so many bytes are mapped."""
 _MAGIC = b"\x93NUMPY\x01\x00"
 
 
@@ -126,12 +133,20 @@ def open_array(path: Path, info: ArrayInfo) -> Array:
     ------
     IndexFormatError
         Naming the file, if it is missing or not the one the manifest speaks of.
+    StorageError
+        If too many files are open.
     """
     with _opened(path) as file:
         start = _data_start(file, path, info)
+        dtype = np.dtype(info.dtype)
         if 0 in info.shape:
-            return np.empty(info.shape, dtype=info.dtype)
-        mapped = np.memmap(file, dtype=np.dtype(info.dtype), mode="r", offset=start, shape=info.shape)
+            return np.empty(info.shape, dtype=dtype)
+        if info.num_bytes < MAPPED_BYTES:
+            return np.frombuffer(file.read(), dtype=dtype).reshape(info.shape)
+        try:
+            mapped = np.memmap(file, dtype=dtype, mode="r", offset=start, shape=info.shape)
+        except OSError as error:
+            raise _unreadable(path, error) from error
     return mapped.view(np.ndarray)
 
 
@@ -162,8 +177,16 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
-        message = f"cannot be read ({error.strerror}); restore it from a copy or build the index again"
-        raise IndexFormatError(message, path=path) from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> StorageError:
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return StorageError(
+            "too many files are open; merge the index, close others, or raise the limit (`ulimit -n`)", path=path
+        )
+    message = f"cannot be read ({error.strerror}); restore it from a copy or build the index again"
+    return IndexFormatError(message, path=path)
 
 
 def _data_start(file: BinaryIO, path: Path, info: ArrayInfo) -> int:

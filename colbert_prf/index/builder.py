@@ -22,7 +22,7 @@ from typing import TypeVar
 import numpy as np
 
 from colbert_prf.encoder import Encoder
-from colbert_prf.errors import IndexMismatchError, InputError
+from colbert_prf.errors import IndexMismatchError, InputError, StorageError
 from colbert_prf.index.batch import batches_of
 from colbert_prf.index.build_state import BuildState, check_folder
 from colbert_prf.index.codec import BITS, Codec, sample_size_for
@@ -102,17 +102,24 @@ def create_index(
             f"the codec is for {codec.bits} bits and dim {codec.dim}, the index for {settings.bits} bits and dim "
             f"{settings.dim}"
         )
-    layout.path.mkdir(parents=True, exist_ok=True)
+    if options.seed < 0:
+        raise InputError(f"seed must be at least 0, found {options.seed}")
+    try:
+        layout.path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"cannot be made a folder ({error.strerror}); name another", path=layout.path) from error
     with writing(layout, "create"):
         check_folder(layout, resume=options.resume)
         if layout.manifest.exists():  # killed after the manifest and before the last line of this function
             shutil.rmtree(layout.building)
             return
-        builder = Builder(layout, settings, options)
+        builder = None
         try:
+            builder = Builder(layout, settings, options)
             builder.run(items, encoder)
         except Exception:
-            if not (builder.state.chunks or builder.state.segments):  # nothing worth resuming
+            begun = builder.state.chunks or builder.state.segments if builder else layout.build_state.exists()
+            if not begun:  # nothing worth resuming
                 shutil.rmtree(layout.building, ignore_errors=True)
                 layout.remove_unused(())
             raise

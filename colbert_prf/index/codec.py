@@ -210,6 +210,8 @@ class Codec:
         """The products of vectors (n, dim) with some rows of each (n, count); minus infinity where a row is -1."""
         from colbert_prf.kernels import residuals
 
+        if not len(columns["codes"]):
+            return np.full(rows.shape, -np.inf, dtype=np.float32)
         if self.bits == 16:
             stored = columns["vectors"][np.maximum(rows, 0)].astype(np.float32)
             return np.where(rows < 0, -np.inf, np.einsum("nd,ncd->nc", vectors, stored)).astype(np.float32)

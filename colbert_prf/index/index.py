@@ -9,12 +9,12 @@ from operator import length_hint
 from pathlib import Path
 
 from colbert_prf.encoder import Encoder
-from colbert_prf.errors import InputError
+from colbert_prf.errors import IndexFormatError, InputError
 from colbert_prf.index.builder import BuildOptions, create_index
 from colbert_prf.index.changes import add_items, delete_documents, merge_segments, retrain_codec, warn_if_outgrown
 from colbert_prf.index.codec import Codec
 from colbert_prf.index.layout import IndexLayout
-from colbert_prf.index.manifest import ModelInfo, Settings
+from colbert_prf.index.manifest import Manifest, ModelInfo, Settings
 from colbert_prf.index.model import check_model, load_model, model_info
 from colbert_prf.index.reader import IndexReader
 from colbert_prf.index.records import Documents, EncodedDocuments, Item, text_items, vector_items
@@ -60,7 +60,7 @@ class Index(IndexReader):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, encoder: Encoder | None = None, force: bool = False) -> None:
-        self._layout = IndexLayout(Path(path))
+        self._layout = IndexLayout(Path(path).absolute())  # whatever the current folder will be
         self._force = force
         self._encoder = encoder
         super().__init__(Snapshot.open(self._layout))
@@ -169,7 +169,7 @@ class Index(IndexReader):
         path
             A new folder.
         encoded
-            Tuples (doc_id, EncodedDocument), then a text if ``texts``, then metadata if there is any. Read once.
+            Tuples (doc_id, EncodedDocument), then a text if there is one, then metadata if there is any. Read once.
         bits, texts, resume, progress, codec, total, seed
             As in :meth:`create`.
         vocabulary_size
@@ -182,8 +182,8 @@ class Index(IndexReader):
         options = BuildOptions(codec, resume, progress, total or length_hint(encoded) or None, seed)
         first, items = _first(vector_items(encoded))
         assert first.encoded is not None
-        size, special = vocabulary_size or DEFAULT_VOCABULARY, tuple(sorted(special_ids))
-        settings = Settings(first.encoded.dim, bits, size, special, texts, ModelInfo(fingerprint))
+        size, special = int(vocabulary_size or DEFAULT_VOCABULARY), tuple(sorted(map(int, special_ids)))
+        settings = Settings(first.encoded.dim, int(bits), size, special, texts, ModelInfo(fingerprint))
         create_index(IndexLayout(Path(path)), settings, items, encoder=None, options=options)
         return cls(path)
 
@@ -245,7 +245,14 @@ class Index(IndexReader):
         IndexFormatError
             Naming the first file that is not as it was written.
         """
-        return verify_snapshot(Snapshot.open(self._layout))
+        while True:
+            snapshot = Snapshot.open(self._layout)
+            try:
+                return verify_snapshot(snapshot)
+            except IndexFormatError:
+                # A writer may have published another generation meanwhile and removed the files of this one.
+                if Manifest.read(self._layout.manifest).generation == snapshot.manifest.generation:
+                    raise
 
     def reload(self) -> None:
         """See the newest generation."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -15,6 +16,9 @@ from colbert_prf.errors import IndexLockedError, StorageError
 from colbert_prf.index.layout import IndexLayout
 
 __all__ = ["writing"]
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+"""What the system says when it cannot write more."""
 
 
 @contextmanager
@@ -32,7 +36,11 @@ def writing(layout: IndexLayout, action: str) -> Iterator[None]:
     ------
     IndexLockedError
         If another process, or another :class:`Index` in this one, is writing; it says which.
+    StorageError
+        If the folder is not there or cannot be written to, or the disk is full.
     """
+    if not layout.path.is_dir():
+        raise StorageError("there is no such folder", path=layout.path)
     lock = FileLock(layout.lock, timeout=0)
     try:
         lock.acquire()
@@ -47,6 +55,13 @@ def writing(layout: IndexLayout, action: str) -> Iterator[None]:
         who = {"action": action, "host": socket.gethostname(), "process": os.getpid(), "since": now}
         layout.writer.write_text(json.dumps(who), encoding="utf-8")
         yield
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        raise StorageError(
+            f"{action}: {os.strerror(error.errno)}; what was there before is whole: make room and try again",
+            path=layout.path,
+        ) from error
     finally:
         layout.writer.unlink(missing_ok=True)
         lock.release()

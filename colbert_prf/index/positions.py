@@ -47,7 +47,7 @@ class Positions(Generic[SegmentType]):
     def place(self, position: int) -> tuple[SegmentType, int]:
         """The segment of a position and the position within it."""
         if not 0 <= position < self.starts[-1]:
-            raise InputError(f"position {position} is not in the index, whose positions go from 0 to {self.starts[-1]}")
+            raise InputError(f"position {position} is not in the index, which has {self.num_positions}, from 0 on")
         number = int(np.searchsorted(self.starts, position, side="right")) - 1
         return self.segments[number], int(position - self.starts[number])
 

@@ -15,7 +15,10 @@ __all__ = ["Documents", "EncodedDocuments", "Item", "encode_items", "refuse_know
 
 Documents: TypeAlias = Iterable[tuple[str, str] | tuple[str, str, Mapping[str, Any]]]
 EncodedDocuments: TypeAlias = Iterable[
-    tuple[str, EncodedDocument] | tuple[str, EncodedDocument, str] | tuple[str, EncodedDocument, str, Mapping[str, Any]]
+    tuple[str, EncodedDocument]
+    | tuple[str, EncodedDocument, str | None]
+    | tuple[str, EncodedDocument, Mapping[str, Any]]
+    | tuple[str, EncodedDocument, str | None, Mapping[str, Any] | None]
 ]
 
 
@@ -41,9 +44,16 @@ def vector_items(documents: EncodedDocuments) -> Iterator[Item]:
     """Take (id, encoded document), then perhaps a text, then perhaps metadata."""
     for given in documents:
         parts = _unpack(given, 2, 4, "(doc_id, EncodedDocument), perhaps with a text, perhaps with metadata")
-        if not isinstance(parts[1], EncodedDocument):
-            raise InputError(f"document {parts[0]!r} must be an EncodedDocument, found {type(parts[1]).__name__}")
-        yield Item(*parts)
+        if isinstance(parts[2], Mapping) and parts[3] is None:
+            parts = (*parts[:2], None, parts[2])
+        item = Item(*parts)
+        if not isinstance(item.encoded, EncodedDocument):
+            raise InputError(
+                f"document {item.doc_id!r} must be an EncodedDocument, found {type(item.encoded).__name__}"
+            )
+        if not isinstance(item.text, str | None):
+            raise InputError(f"the text of document {item.doc_id!r} must be a string, found {type(item.text).__name__}")
+        yield item
 
 
 def refuse_known(items: Iterable[Item], is_new: Callable[[str], bool]) -> Iterator[Item]:

@@ -88,7 +88,7 @@ def test_few_clusters_mean_few_vectors():
         ({"feedback": "centroid", "clusters": 3}, "--clusters does not apply to --feedback centroid, only to prf"),
         ({"feedback": "prf", "compat": "paper", "clustering": "kmedoids"}, "--clustering does not apply to --compat"),
         ({"feedback": "prf", "clusters": 2, "expansion_vectors": 3}, "--expansion-vectors must be at most --clusters"),
-        ({"feedback": "prf", "beta": float("nan")}, "--beta must be at least 0, found nan"),
+        ({"feedback": "prf", "beta": float("nan")}, "--beta must be a number of at least 0, found nan"),
     ],
 )
 def test_options_that_do_not_go_together_are_wrong_usage(options, message):

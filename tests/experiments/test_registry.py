@@ -108,7 +108,7 @@ def test_the_configuration_of_a_row_has_that_of_the_rows_it_builds_on(kinds):
         ("colbert", {"feedback": "prg"}, "there is no feedback method 'prg'; choose prf or centroid"),
         ("colbert", {"feedback": "prf", "betta": 1}, "feedback 'prf' has no parameter 'betta'; it has feedback_docs"),
         ("colbert", {"feedback": "prf", "beta": "1"}, "beta must be a number, found '1'"),
-        ("colbert", {"feedback": "prf", "beta": -1}, "beta must be at least 0, found -1"),
+        ("colbert", {"feedback": "prf", "beta": -1}, "beta must be a number of at least 0, found -1"),
         ("colbert", {"feedback": "prf", "weighting": "tf"}, "weighting must be 'idf' or 'ictf' or 'cosine'"),
         ("colbert", {"bits": "4"}, "bits must be a whole number, found '4'"),
         ("colbert", {"preset": "papers"}, "preset must be 'default' or 'paper', found 'papers'"),

@@ -8,7 +8,7 @@ from math import log
 import numpy as np
 import pytest
 
-from colbert_prf import ColbertPRF, EncodedQuery, InputError, MemoryIndex, Searcher
+from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Index, InputError, MemoryIndex, Searcher
 from colbert_prf.kernels.lloyd import kmeans
 
 EAST = EncodedQuery(np.array([1], dtype=np.int32), np.array([[1, 0]], dtype=np.float32))
@@ -55,8 +55,6 @@ def test_the_rarest_tokens_are_chosen(plane):
 
 
 def _document(index: MemoryIndex, position: int):
-    from colbert_prf import EncodedDocument
-
     rows = slice(index.offsets[position], index.offsets[position + 1])
     return EncodedDocument(index.token_ids[rows], index.vectors[rows])
 
@@ -159,8 +157,6 @@ def test_filters_hold_in_both_passes(open_index, goldfish):
 
 
 def test_a_deleted_document_is_passed_over(memory, encoder, goldfish, tmp_path):
-    from colbert_prf import Index
-
     index = Index.create(tmp_path / "my.index", _texts(memory), encoder=encoder, bits=4, progress=False)
     ranking = Searcher(index).search(goldfish, k=12)
     gone = ranking.doc_ids[0]
@@ -192,12 +188,15 @@ def index_ids(index) -> list[str]:
     ("parameters", "message"),
     [
         ({"expansion_vectors": 25}, "expansion_vectors must be at most clusters, found 25 of 24; raise clusters"),
-        ({"clusters": 0, "expansion_vectors": 1}, "clusters must be at least 1, found 0"),
-        ({"feedback_docs": 0}, "feedback_docs must be at least 1, found 0"),
-        ({"neighbours": 0}, "neighbours must be at least 1, found 0"),
-        ({"beta": -0.1}, "beta must be at least 0, found -0.1"),
-        ({"beta": float("nan")}, "beta must be at least 0, found nan"),
-        ({"rerank_depth": 0}, "rerank_depth must be at least 1, found 0"),
+        ({"clusters": 0, "expansion_vectors": 1}, "clusters must be a whole number of at least 1, found 0"),
+        ({"feedback_docs": 0}, "feedback_docs must be a whole number of at least 1, found 0"),
+        ({"neighbours": 0}, "neighbours must be a whole number of at least 1, found 0"),
+        ({"beta": -0.1}, "beta must be a number of at least 0, found -0.1"),
+        ({"beta": float("nan")}, "beta must be a number of at least 0, found nan"),
+        ({"rerank_depth": 0}, "rerank_depth must be a whole number of at least 1, found 0"),
+        ({"feedback_docs": 2.5}, "feedback_docs must be a whole number of at least 1, found 2.5"),
+        ({"beta": "1"}, "beta must be a number of at least 0, found '1'"),
+        ({"beta": 1e39}, r"beta must be a number of at least 0, found 1e\+39"),
         ({"clustering": "dbscan"}, "clustering must be one of .*, found 'dbscan'"),
         ({"weighting": "bm25"}, "weighting must be one of .*, found 'bm25'"),
         ({"compat": "thesis"}, "compat must be one of .*, found 'thesis'"),
@@ -206,6 +205,44 @@ def index_ids(index) -> list[str]:
 def test_bad_parameters_are_refused(parameters, message):
     with pytest.raises(InputError, match=message):
         ColbertPRF(**parameters)
+
+
+def test_passages_that_are_alike_give_each_vector_once(plane):
+    """Three documents with the same two vectors have two clusters, however many are asked for."""
+    document = _document(plane, 1)
+    index = MemoryIndex(list("abc"), [document] * 3)
+    expansion = Searcher(index).search(EAST, feedback=ColbertPRF()).expansion
+    assert len(expansion) == len(np.unique(document.vectors, axis=0))
+    assert all(vector.sources for vector in expansion.vectors)
+
+
+@pytest.mark.parametrize("clustering", ["kmeans", "kmeans-closest", "kmedoids"])
+def test_of_very_many_feedback_vectors_a_sample_is_clustered(memory, goldfish, monkeypatch, clustering):
+    monkeypatch.setattr("colbert_prf.kernels.distances.MAX_VECTORS", 30)
+    feedback = ColbertPRF(clusters=8, expansion_vectors=8, clustering=clustering)
+    one, two = (Searcher(memory).search(goldfish, feedback=feedback).expansion for _ in range(2))
+    assert one.vectors == two.vectors
+    assert 0 < sum(len(vector.sources) for vector in one.vectors) <= 30
+
+
+def test_non_relevant_documents_without_vectors_push_nothing(memory, goldfish):
+    nothing = EncodedDocument(np.empty(0, np.int32), np.empty((0, memory.dim), np.float32))
+    documents = [_document(memory, position) for position in range(memory.num_documents)]
+    index = MemoryIndex([*memory.doc_ids, "nothing"], [*documents, nothing])
+    found = ColbertPRF().expand(goldfish, ["fish1"], index, non_relevant=["nothing"])
+    assert np.array_equal(found.query.vectors, ColbertPRF().expand(goldfish, ["fish1"], index).query.vectors)
+
+
+@pytest.mark.parametrize("bits", [4, 16])
+def test_a_segment_without_any_vector_is_no_obstacle(tmp_path, bits):
+    def document(*rows):
+        return EncodedDocument(np.arange(len(rows), dtype=np.int32), np.array(rows, np.float32).reshape(-1, 2))
+
+    index = Index.create_from_vectors(tmp_path / "my.index", [("a", document())], bits=bits, progress=False)
+    index.add_vectors([("b", document([1, 0], [0, 1])), ("c", document([0, 1]))])
+    ranking = Searcher(index).search(EAST, feedback=ColbertPRF())
+    assert ranking.doc_ids[0] == "b"
+    assert len(ranking.expansion) == 2
 
 
 def test_compat_paper_clusters_the_padding_and_takes_beta_as_it_is(memory, goldfish):

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import errno
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from colbert_prf import IndexFormatError
-from colbert_prf.index.arrays import ArrayInfo, ArrayWriter, check_array, open_array, write_array
+from colbert_prf import IndexFormatError, StorageError
+from colbert_prf.index.arrays import MAPPED_BYTES, ArrayInfo, ArrayWriter, check_array, open_array, write_array
 
 
 @given(
@@ -33,13 +35,25 @@ def test_written_in_any_pieces_it_comes_back_as_it_was(tmp_path_factory, array, 
     assert whole == info
 
 
-def test_an_open_array_is_mapped_and_cannot_be_written(tmp_path):
-    info = write_array(tmp_path / "a.npy", np.arange(5))
+@pytest.mark.parametrize("size", [5, MAPPED_BYTES])
+def test_an_open_array_is_mapped_if_it_is_large_and_cannot_be_written(tmp_path, size):
+    info = write_array(tmp_path / "a.npy", np.zeros(size, np.uint8))
     found = open_array(tmp_path / "a.npy", info)
     assert type(found) is np.ndarray
-    assert isinstance(found.base, np.memmap)
+    assert isinstance(found.base, np.memmap) == (size >= MAPPED_BYTES)
     with pytest.raises(ValueError, match="read-only"):
         found[0] = 1
+
+
+def test_too_many_open_files_are_not_called_damage(tmp_path, monkeypatch):
+    info = write_array(tmp_path / "a.npy", np.zeros(MAPPED_BYTES, np.uint8))
+
+    def refuse(*args, **options):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(np, "memmap", refuse)
+    with pytest.raises(StorageError, match=r"a\.npy: too many files are open; merge the index"):
+        open_array(tmp_path / "a.npy", info)
 
 
 def test_a_file_is_never_overwritten(tmp_path):

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colbert_prf import Index, IndexFormatError, IndexMismatchError, InputError, MemoryIndex
+from colbert_prf import (
+    EncodedQuery,
+    Index,
+    IndexFormatError,
+    IndexMismatchError,
+    InputError,
+    MemoryIndex,
+    Searcher,
+    StorageError,
+)
+from colbert_prf.index import index as index_module
 from colbert_prf.index.layout import IndexLayout
+from colbert_prf.index.verification import verify_snapshot
 
 DOCUMENTS = [
     ("fish", "Goldfish grow all their life."),
@@ -187,3 +201,111 @@ def test_layout_names_every_file(index, tmp_path):
     assert layout.foreign() == []
     (tmp_path / "my.index" / "segment-1").mkdir()
     assert layout.foreign() == ["segment-1"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open files as Linux lists them")
+def test_small_segments_keep_no_file_open(index, make_documents, tmp_path):
+    for number in range(20):
+        index.add_vectors(make_documents(1, first=100 + number))
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    opened = [Index.open(tmp_path / "my.index") for _ in range(5)]
+    assert len(opened[0].segments) == 21
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_metadata_may_follow_the_vectors_without_a_text(tmp_path, make_document):
+    given = [("a", make_document(1), {"year": 1}), ("b", make_document(2), None, {"year": 2}), ("c", make_document(3))]
+    index = Index.create_from_vectors(tmp_path / "my.index", given, progress=False)
+    assert [index.metadata(position) for position in range(3)] == [{"year": 1}, {"year": 2}, {}]
+    with pytest.raises(InputError, match="the text of document 'd' must be a string, found int"):
+        index.add_vectors([("d", make_document(4), 5)])
+
+
+def test_settings_may_be_numpys_numbers(tmp_path, make_documents):
+    given = make_documents(3)
+    size, special = np.int64(50), np.array([1, 0])
+    index = Index.create_from_vectors(
+        tmp_path / "my.index", given, bits=np.int64(4), vocabulary_size=size, special_ids=special, progress=False
+    )
+    assert (index.bits, index.vocabulary_size, index.special_ids) == (4, 50, {0, 1})
+
+
+def test_a_seed_below_zero_and_a_file_in_the_way_are_refused(tmp_path, make_documents):
+    with pytest.raises(InputError, match="seed must be at least 0, found -1"):
+        Index.create_from_vectors(tmp_path / "my.index", make_documents(3), seed=-1, progress=False)
+    assert not (tmp_path / "my.index").exists()
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "my.index"):
+        with pytest.raises(StorageError, match=r"cannot be made a folder \(.*\); name another"):
+            Index.create_from_vectors(path, make_documents(3), progress=False)
+
+
+def test_a_generation_that_was_replaced_while_it_was_verified_is_not_called_damaged(index, tmp_path, monkeypatch):
+    index.delete(["d1"])
+    real, calls = verify_snapshot, []
+
+    def merged_meanwhile(snapshot):
+        if not calls:
+            Index.open(tmp_path / "my.index").merge()
+        calls.append(snapshot.manifest.generation)
+        return real(snapshot)
+
+    monkeypatch.setattr(index_module, "verify_snapshot", merged_meanwhile)
+    assert index.verify().num_documents == 9
+    assert calls == [2, 3]
+
+
+def test_an_index_stays_where_it_is_when_the_current_folder_changes(index, tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    opened = Index.open("my.index")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    opened.delete(["d1"])
+    assert opened.num_documents == 9
+    assert list(Path().iterdir()) == []
+
+
+def test_a_write_to_a_folder_that_is_gone_makes_no_new_one(index, tmp_path):
+    shutil.rmtree(tmp_path / "my.index")
+    with pytest.raises(StorageError, match=r"my\.index: there is no such folder"):
+        index.delete(["d1"])
+    assert not (tmp_path / "my.index").exists()
+
+
+def test_a_full_disk_is_told_and_leaves_the_index_as_it_was(index, tmp_path, monkeypatch, contents):
+    before = contents(index)
+
+    def full(*args, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("colbert_prf.index.changes.write_deletions", full)
+        with pytest.raises(StorageError, match="delete: No space left on device; what was there before is whole"):
+            index.delete(["d1"])
+    assert contents(Index.open(tmp_path / "my.index")) == before
+    index.delete(["d1"])
+
+
+def test_deleted_documents_are_not_asked_whether_they_may_be_found(index, a_query):
+    index.delete([f"d{number}" for number in range(10) if number % 3])
+    found = Searcher(index).search(a_query, where=lambda metadata: metadata["number"] > 0)
+    assert sorted(found.doc_ids) == ["d3", "d6", "d9"]
+
+
+def test_a_query_of_another_dim_is_not_explained(index):
+    query = EncodedQuery(np.zeros(1, np.int32), np.eye(1, 4, dtype=np.float32))
+    with pytest.raises(InputError, match="the query has vectors of dim 4, the index of dim 8"):
+        Searcher(index).explain(query, "d1")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 2.5}, "k must be a whole number, found 2.5"),
+        ({"k": None}, "k must be a whole number, found None"),
+        ({"query": None}, "a query is a text or an EncodedQuery, found NoneType"),
+    ],
+)
+def test_what_is_no_search_is_refused(index, a_query, options, message):
+    with pytest.raises(InputError, match=message):
+        Searcher(index).search(**{"query": a_query, **options})

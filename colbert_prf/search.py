@@ -139,6 +139,8 @@ class Searcher:
             raise InputError("the preset 'paper' scores every candidate exactly: leave rescore out, or use no preset")
         if feedback is None and (len(relevant) or len(non_relevant)):
             raise InputError("relevant and non_relevant need a feedback method: give feedback=ColbertPRF()")
+        if both := set(relevant) & set(non_relevant):
+            raise InputError(f"{min(both)!r} is marked as relevant and as not relevant; decide")
         marked = _Feedback(feedback, relevant, non_relevant, rescore) if feedback is not None else None
         effort = Effort(
             probes=probes or (None if self.preset == "paper" else default_probes(k, self.index.num_vectors)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 import click
@@ -69,7 +70,7 @@ for command in (
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a command; our errors become one line and exit code 1, wrong usage exit code 2."""
+    """Run a command; our errors and the system's become one line and exit code 1, wrong usage exit code 2."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]  # it needs the message alone
@@ -88,6 +89,15 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         # The reader, such as `head`, has seen enough; closing now keeps Python from complaining at exit.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        click.echo(f"Error: {error.filename or 'output'}: {error.strerror or error}", err=True)
+        with suppress(OSError):
+            sys.stdout.close()
+        sys.exit(1)
+    except SystemExit:
+        if type(sys.stdout).__name__ == "PacifyFlushWrapper":  # click's, after a pipe whose reader has gone
+            sys.exit(0)
+        raise
     sys.exit(code if isinstance(code, int) else 0)
 
 

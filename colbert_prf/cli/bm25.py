@@ -15,13 +15,12 @@ from rich.table import Table
 from colbert_prf.cli.output import console, corpus_options, json_option, print_json, print_ranking
 from colbert_prf.datasets import CorpusFormat, EmptyPolicy
 from colbert_prf.index import Index
-from colbert_prf.lexical import BM25, KL, RM3, Bo1, LexicalIndex, TermFeedback
+from colbert_prf.lexical import BM25, LexicalIndex, TermFeedback
+from colbert_prf.lexical.methods import METHODS
 from colbert_prf.terms import TermExplanation
 from colbert_prf.types import Ranking
 
 __all__ = ["bm25"]
-
-METHODS: dict[str, type[TermFeedback]] = {"rm3": RM3, "bo1": Bo1, "kl": KL}
 
 
 @click.command()

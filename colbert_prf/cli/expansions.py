@@ -12,6 +12,7 @@ from colbert_prf.cli.expansion import expansion_as_dict, expansion_words
 from colbert_prf.cli.feedback import feedback_from, feedback_options
 from colbert_prf.cli.output import console, json_option, print_json
 from colbert_prf.cli.tables import print_table
+from colbert_prf.errors import InputError
 from colbert_prf.evaluation import Row, Table, to_csv, to_latex, to_markdown
 from colbert_prf.index import Index
 from colbert_prf.search import Searcher
@@ -62,6 +63,8 @@ def expansions(
     assert feedback is not None
     if output is not None and output_format == "terminal":
         raise click.UsageError("--output needs a --format: markdown, latex or csv.")
+    if output is not None and not output.parent.is_dir():
+        raise InputError(f"{output}: the folder {output.parent} does not exist; make it first")
     searcher = Searcher(Index.open(index))
     rankings = {name: searcher.search(text, feedback.feedback_docs, feedback=feedback) for name, text in asked.items()}
     if as_json:

@@ -10,6 +10,7 @@ import click
 
 from colbert_prf.cli.output import console, json_option, print_json
 from colbert_prf.encoder import Encoder
+from colbert_prf.errors import InputError
 from colbert_prf.index.layout import IndexLayout
 
 __all__ = ["info"]
@@ -28,14 +29,23 @@ def info(source: str | None, as_json: bool) -> None:
       colbert-prf info my-model --json
     """
     is_index = source is not None and IndexLayout(Path(source)).manifest.is_file()
+    if source and not is_index and not Path(source).is_dir() and source.count("/") != 1:
+        raise InputError(f"{source}: there is no such index or model folder")
     facts = _index_facts(source) if source and is_index else _model_facts(source)
     if as_json:
         print_json(facts)
         return
     output = console()
     for name, value in facts.items():
-        shown = " ".join(map(str, value)) if isinstance(value, list | tuple) else value
-        output.print(f"{name:<24}{shown!s}", markup=False)
+        output.print(f"{name:<24}{_shown(value)}", markup=False)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(inner)}" for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return " ".join(map(_shown, value))
+    return f"{value:,.1f}" if isinstance(value, float) else str(value)
 
 
 def _model_facts(model: str | None) -> dict[str, Any]:

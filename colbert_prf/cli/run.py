@@ -60,6 +60,8 @@ def run(
     from colbert_prf.experiments.tags import feedback_facts, tag_of
     from colbert_prf.retriever import EndToEnd
 
+    if str(output) == "-":
+        raise click.UsageError("--output: a run that can be continued is a file, not standard output; name one.")
     feedback = feedback_from(options)
     opened = Index.open(index)
     searcher = Searcher(opened, preset=preset, threads=threads)
@@ -90,6 +92,7 @@ def _identity(index: Index) -> dict[str, Any]:
         "vectors": facts.num_vectors,
         "bits": facts.bits,
         "generation": facts.generation,
+        "content": index.snapshot.manifest.digest,
         "model": facts.model.fingerprint,
         "queries": index.encoder.query_fingerprint if index.encoder else None,
     }

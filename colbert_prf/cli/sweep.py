@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,8 @@ STUDIES = ("expansion", "feedback_docs", "beta")
     "parameters",
     multiple=True,
     metavar="NAME=VALUES",
-    help=f"Values to try, with commas between: {', '.join(PARAMETERS)}. Can be repeated.",
+    help=f"Values to try, with commas between: {', '.join(PARAMETERS)}. Can be repeated. One value of a parameter that "
+    "no chosen study varies holds for all.",
 )
 @click.option(
     "--study", "studies", multiple=True, type=click.Choice(STUDIES), help="Can be repeated. Default: all of them."
@@ -79,10 +80,13 @@ def sweep(
     from colbert_prf.evaluation import to_csv
     from colbert_prf.experiments.judged import judged_topics
     from colbert_prf.experiments.sweep import GRID, run_sweep, sweep_settings
+    from colbert_prf.experiments.sweep import STUDIES as VARIED
     from colbert_prf.feedback import ColbertPRF
 
-    grid = {**GRID, **dict(_values(written) for written in parameters)}
-    chosen = sweep_settings(grid, studies or STUDIES, base=ColbertPRF(relative=not absolute_beta))
+    asked = _asked(parameters)
+    varied = {name for study in studies or VARIED for name in VARIED[study]}
+    base = ColbertPRF(relative=not absolute_beta, **_fixed(asked, varied))
+    chosen = sweep_settings({**GRID, **asked}, studies or STUDIES, base=base)
     judged = judged_topics(read_topics(topics), read_qrels(qrels), relevance, topics)
     output.mkdir(parents=True, exist_ok=True)
     found = run_sweep(Index.open(index), judged, chosen, measures, relevance=relevance, k=k)
@@ -110,6 +114,23 @@ def _told(found: Sweep) -> Iterator[str]:
                 f"{study}, {system}: {len(tried)} settings, {name} {min(map(found.mean, tried)):.4f} to "
                 f"{found.mean(best):.4f}, highest with {values}"
             )
+
+
+def _asked(parameters: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
+    """The values of each parameter; given twice, the values of both."""
+    found: dict[str, tuple[float, ...]] = {}
+    for name, values in map(_values, parameters):
+        found[name] = tuple(sorted({*found.get(name, ()), *values}))
+    return found
+
+
+def _fixed(asked: Mapping[str, tuple[float, ...]], varied: Collection[str]) -> dict[str, Any]:
+    """What no study varies: one value each."""
+    fixed = {name: values for name, values in asked.items() if name not in varied}
+    for name, values in fixed.items():
+        if len(values) > 1:
+            raise click.UsageError(f"--param {name}: no study that was chosen varies it; give one value, or its study.")
+    return {name: value for name, (value,) in fixed.items()}
 
 
 def _values(written: str) -> tuple[str, tuple[float, ...]]:

@@ -11,7 +11,7 @@ import click
 from colbert_prf.cli.output import console, json_option, model_option, print_json
 from colbert_prf.datasets.opening import read_lines
 from colbert_prf.encoder import Encoder
-from colbert_prf.errors import DatasetError
+from colbert_prf.errors import DatasetError, InputError
 from colbert_prf.lexical import TermRegression
 from colbert_prf.progress import progress_bar
 
@@ -39,6 +39,8 @@ def term_weights(
       colbert-prf term-weights triples.tsv.gz weights.json
       colbert-prf term-weights triples.tsv.gz more.jsonl weights.json --passages 10000
     """
+    if output.is_dir() or not output.parent.is_dir():
+        raise InputError(f"{output}: name a file in a folder that is there")
     examples = list(read_answers(pairs).items())[:passages]
     with progress_bar("Learning", total=len(examples)) as advance:
         learned = TermRegression.train(examples, encoder=Encoder.load(model), ridge=ridge, progress=advance)

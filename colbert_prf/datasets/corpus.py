@@ -108,7 +108,8 @@ def _documents(records: Iterator[Record], name: str, empty: EmptyPolicy) -> Iter
         if not text.strip():
             if empty == "error":
                 message = (
-                    f"document {doc_id!r} has no text; keep such documents (empty='keep') or skip them (empty='skip')"
+                    f"document {doc_id!r} has no text; keep such documents (empty='keep', --empty keep) or skip them "
+                    "(empty='skip', --empty skip)"
                 )
                 raise DatasetError(message, path=name, line=line)
             if empty == "skip":

@@ -84,7 +84,7 @@ def format_by_first_line(
             continue
         found = _guess(line)
         if found not in allowed:
-            message = f"cannot tell the format from {_shortened(line)}; pass format= as {_either(allowed)}"
+            message = f"cannot tell the format from {_shortened(line)}; say {_either(allowed)} with format= or --format"
             raise DatasetError(message, path=name, line=number)
         return found, chain(blanks, [(number, line)], lines)
     return "tsv", iter(blanks)

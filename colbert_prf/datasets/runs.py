@@ -116,11 +116,11 @@ def write_run(path: Source, rankings: Mapping[str, Scores] | Iterable[tuple[str,
     q1 Q0 d7 2 0.25 mine
     """
     name = os.fspath(path)
-    _refuse_unwritable(tag, "the tag", name)
+    refuse_unwritable(tag, "the tag", name)
     query_ids: set[str] = set()
     with open_replacement(name) as write:
         for query_id, scores in rankings.items() if isinstance(rankings, Mapping) else rankings:
-            _refuse_unwritable(query_id, "the query id", name)
+            refuse_unwritable(query_id, "the query id", name)
             if query_id in query_ids:
                 raise DatasetError(f"query {query_id!r} comes twice; give each query one ranking", path=name)
             query_ids.add(query_id)
@@ -173,7 +173,7 @@ def _by_falling_score(query_id: str, scores: Scores, name: str) -> list[tuple[st
     ranking = sorted(((doc_id, float(score)) for doc_id, score in pairs), key=lambda pair: -pair[1])
     doc_ids: set[str] = set()
     for doc_id, score in ranking:
-        _refuse_unwritable(doc_id, f"for query {query_id!r}, the document id", name)
+        refuse_unwritable(doc_id, f"for query {query_id!r}, the document id", name)
         if not math.isfinite(score):
             message = f"document {doc_id!r} of query {query_id!r} has the score {score}; give a finite number"
             raise DatasetError(message, path=name)
@@ -183,7 +183,8 @@ def _by_falling_score(query_id: str, scores: Scores, name: str) -> list[tuple[st
     return ranking
 
 
-def _refuse_unwritable(word: str, what: str, name: str) -> None:
+def refuse_unwritable(word: str, what: str, name: str) -> None:
+    """Refuse what cannot be a column of a run file: an empty word, white space, characters text files cannot hold."""
     if not word:
         raise DatasetError(f"{what} is empty; a run file needs a word there", path=name)
     if word.split() != [word]:

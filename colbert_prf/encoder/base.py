@@ -69,8 +69,10 @@ class Encoder(ABC):
             from colbert_prf.encoder.onnx import OnnxEncoder
 
             return OnnxEncoder(folder, threads=threads, query_weights=query_weights)
-        if _looks_like_a_path(os.fspath(model)) and not folder.path.is_dir():
-            raise ModelError(f"{model}: no such model folder; give a folder, a name on the hub, or nothing")
+        if not folder.path.is_dir() and not _may_be_on_the_hub(os.fspath(model)):
+            raise ModelError(
+                f"{model}: no such model folder; give a folder, a name on the hub (owner/name), or nothing"
+            )
         from colbert_prf.encoder.torch import TorchEncoder
 
         return TorchEncoder.from_checkpoint(os.fspath(model))
@@ -162,6 +164,6 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _looks_like_a_path(model: str) -> bool:
-    """Tell ``./model`` and ``a/b/c`` from a name on the hub, which is ``name`` or ``owner/name``."""
-    return model.startswith((".", "~", os.sep)) or len(Path(model).parts) > 2
+def _may_be_on_the_hub(model: str) -> bool:
+    """Tell ``owner/name`` from ``./model``, ``a/b/c`` and a mistyped folder, for which nobody should ask a network."""
+    return not model.startswith((".", "~", os.sep)) and len(Path(model).parts) == 2

@@ -8,8 +8,11 @@ from functools import cached_property
 from pathlib import Path
 
 from colbert_prf.datasets import read_corpus
+from colbert_prf.datasets.irds import is_irds
+from colbert_prf.datasets.opening import open_binary
 from colbert_prf.encoder import Encoder
-from colbert_prf.errors import InputError
+from colbert_prf.errors import InputError, StorageError
+from colbert_prf.experiments.digests import file_digest
 from colbert_prf.experiments.entries import Entry
 from colbert_prf.index import Index
 from colbert_prf.index.layout import IndexLayout
@@ -95,6 +98,14 @@ class Context:
         return frozenset(doc_id for doc_id, _ in self.documents())
 
     @cached_property
+    def corpus_digest(self) -> str:
+        """A short name that changes with every byte of the corpus; the name of a dataset of ir_datasets stays."""
+        if is_irds(self.corpus):
+            return self.corpus
+        with open_binary(self.corpus) as stream:
+            return file_digest(stream)
+
+    @cached_property
     def encoder(self) -> Encoder:
         """The model of the index, for systems that encode something themselves."""
         return Encoder.load(self.model)
@@ -136,7 +147,13 @@ class Context:
     def _open_index(self, bits: int, model: str | None) -> Index:
         encoder = Encoder.load(model)
         path = self.path(f"{slug(model)}.{bits}.index" if model else f"{bits}.index")
+        built_of = path.with_name(f"{path.name}.corpus")
         if IndexLayout(path).manifest.is_file():
+            if built_of.is_file() and built_of.read_text(encoding="utf-8") != self.corpus_digest:
+                raise StorageError(
+                    f"was built of {self.corpus} as it was before; remove it, or choose another folder", path=path
+                )
             return Index.open(path, encoder=encoder)
         self.folder.mkdir(parents=True, exist_ok=True)
+        built_of.write_text(self.corpus_digest, encoding="utf-8")
         return Index.create(path, self.documents(), encoder=encoder, bits=bits, resume=True)

@@ -11,9 +11,10 @@ from colbert_prf.errors import DatasetError, InputError
 from colbert_prf.evaluation import Evaluation, evaluate, restrict_run
 from colbert_prf.experiments.config import Collection, Experiment, Row
 from colbert_prf.experiments.context import Context, slug
+from colbert_prf.experiments.digests import digest_of_encoder
 from colbert_prf.experiments.entries import configuration_of
 from colbert_prf.experiments.judged import Judged, located, read_judged
-from colbert_prf.experiments.models import absent_models, digest_of_encoder, digests_of
+from colbert_prf.experiments.models import absent_models, digests_of
 from colbert_prf.experiments.running import RunSummary, run_topics
 from colbert_prf.retriever import Retriever
 from colbert_prf.types import Ranking
@@ -179,6 +180,7 @@ def _run(
         tag=slug(row.name),
         configuration={
             "corpus": collection.corpus,
+            "corpus_digest": context.corpus_digest,
             "bits": experiment.bits,
             "model": experiment.model,
             "encoder": digest_of_encoder(experiment.model),

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 
-from colbert_prf.encoder.folder import EMBEDDED, ModelFolder
 from colbert_prf.experiments.config import Row
+from colbert_prf.experiments.digests import digest_of_model
 from colbert_prf.experiments.entries import Entry
 
-__all__ = ["absent_models", "digest_of_encoder", "digest_of_model", "digests_of"]
+__all__ = ["absent_models", "digests_of"]
 
 
 def absent_models(rows: Sequence[Row]) -> dict[str, list[str]]:
@@ -48,23 +46,3 @@ def digests_of(entry: Entry, entries: Mapping[str, Entry]) -> dict[str, str]:
     for first in entry.references:
         found |= digests_of(entries[first], entries)
     return dict(sorted(found.items()))
-
-
-@cache
-def digest_of_encoder(model: str | None) -> str:
-    """What the encoder of an experiment holds, the embedded one if none is named; a name on the hub stays as it is."""
-    folder = ModelFolder(EMBEDDED if model is None else Path(model))
-    if folder.is_complete:
-        return folder.query_fingerprint()
-    return digest_of_model(folder.path) if folder.path.exists() else str(model)
-
-
-def digest_of_model(path: str | Path) -> str:
-    """A short name for a file, or for the files of a folder, that changes with every byte of them."""
-    path, digest = Path(path), hashlib.sha256()
-    for file in [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file()):
-        digest.update(f"{file.relative_to(path)}\n{file.stat().st_size}\n".encode())
-        with file.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()[:16]

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 from filelock import FileLock, Timeout
 
 from colbert_prf.datasets import write_run
+from colbert_prf.datasets.runs import refuse_unwritable
 from colbert_prf.errors import InputError, StorageError
 from colbert_prf.experiments.journal import Answer, Journal, differences
 from colbert_prf.index.durable import write_whole
@@ -103,6 +104,9 @@ def run_topics(
     if not topics:
         raise InputError("there is no topic to answer; give some")
     path = Path(path)
+    refuse_unwritable(tag, "the tag", str(path))
+    for query_id in topics:
+        refuse_unwritable(query_id, "the query id", str(path))
     whole = _plain({"tag": tag, "k": k, "topics": digest_of_topics(topics), **configuration})
     journal = Journal(path.with_name(f".{path.name}.journal"), whole)
     with _alone(path):
@@ -124,12 +128,14 @@ def finished_run(path: Path, configuration: Mapping[str, Any]) -> RunSummary:
     """
     described = _description(path)
     if not described.is_file():
-        raise StorageError("the file exists, and nothing says how it was made; remove it or overwrite it", path=path)
+        message = "the file exists, and nothing says how it was made; remove it, or overwrite it (--overwrite)"
+        raise StorageError(message, path=path)
     try:
         found = json.loads(described.read_text(encoding="utf-8"))
         known, summary = found["configuration"], RunSummary(**found["summary"])
     except (ValueError, KeyError, TypeError) as error:
-        raise StorageError("this is no description of a run; remove it or overwrite it", path=described) from error
+        message = "this is no description of a run; remove it, or overwrite the run (--overwrite)"
+        raise StorageError(message, path=described) from error
     _refuse_other(configuration, known, path, "a run")
     return replace(summary, path=str(path))  # the folder may have moved since
 
@@ -143,7 +149,8 @@ def digest_of_topics(topics: Mapping[str, str]) -> str:
 def _alone(path: Path) -> Iterator[None]:
     """Be the only one who writes a run, or fail at once."""
     if not path.parent.is_dir() or path.is_dir():
-        problem = "this is a folder" if path.is_dir() else f"its folder {path.parent} does not exist"
+        found = "is a file" if path.parent.exists() else "does not exist"
+        problem = "this is a folder" if path.is_dir() else f"its folder {path.parent} {found}"
         raise StorageError(f"{problem}; name a file in a folder that is there", path=path)
     lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=0)
     try:
@@ -199,6 +206,8 @@ def _answer(
             ranking = retriever.search(text, k)
             seconds = perf_counter() - started
             scores = {hit.doc_id: float(hit.score) for hit in ranking}
+            for doc_id in scores:
+                refuse_unwritable(doc_id, f"for query {query_id!r}, the document id", str(journal.path))
             journal.add(stream, Answer(query_id, scores, seconds, ranking.timings))
             advance(1)
 

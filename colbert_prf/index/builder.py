@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TypeVar
@@ -104,11 +105,7 @@ def create_index(
         )
     if options.seed < 0:
         raise InputError(f"seed must be at least 0, found {options.seed}")
-    try:
-        layout.path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"cannot be made a folder ({error.strerror}); name another", path=layout.path) from error
-    with writing(layout, "create"):
+    with _new_folder(layout), writing(layout, "create"):
         check_folder(layout, resume=options.resume)
         if layout.manifest.exists():  # killed after the manifest and before the last line of this function
             shutil.rmtree(layout.building)
@@ -124,6 +121,24 @@ def create_index(
                 layout.remove_unused(())
             raise
         builder.publish()
+
+
+@contextmanager
+def _new_folder(layout: IndexLayout) -> Iterator[None]:
+    """Make the folder of an index; if nothing comes of it, take it away again."""
+    if layout.path.is_dir() and (foreign := layout.foreign()):  # said before a lock is left there
+        raise StorageError(f"the folder is not empty, it has {foreign[0]!r}; give a new folder", path=layout.path)
+    is_new = not layout.path.exists()
+    try:
+        layout.path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"cannot be made a folder ({error.strerror}); name another", path=layout.path) from error
+    try:
+        yield
+    except BaseException:
+        if is_new and [entry.name for entry in layout.path.iterdir()] == [layout.lock.name]:
+            shutil.rmtree(layout.path, ignore_errors=True)
+        raise
 
 
 class Builder:

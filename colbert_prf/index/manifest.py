@@ -121,6 +121,11 @@ class Manifest:
         ]
         return f"derived-{hashlib.sha256(repr(contents).encode()).hexdigest()[:16]}"
 
+    @property
+    def digest(self) -> str:
+        """A short name that changes with every byte of the index, and with what is deleted."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+
     def next(self, *, segments: tuple[SegmentInfo, ...], codec: CodecInfo | None = None) -> Manifest:
         """The generation after this one."""
         return replace(self, generation=self.generation + 1, segments=segments, codec=codec or self.codec)

@@ -19,6 +19,7 @@ from colbert_prf.index import Index
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import KIND
 from colbert_prf.lexical import LexicalIndex, TermFeedback
+from colbert_prf.lexical.methods import METHODS
 from colbert_prf.pyterrier.baselines import BertQEScorer, LexicalRetriever
 from colbert_prf.pyterrier.feedback import QueryExpander
 from colbert_prf.pyterrier.indexer import ColbertIndexer
@@ -80,8 +81,8 @@ class ColbertIndex(pt.Artifact):
         self.threads = threads
 
     def indexer(self, **parameters: Any) -> ColbertIndexer:
-        """What makes the index: see :class:`ColbertIndexer`."""
-        return ColbertIndexer(self.path, model=self.model, **parameters)
+        """What makes the index: see :class:`ColbertIndexer`; what it gives has the options of this one."""
+        return ColbertIndexer(self.path, model=self.model, preset=self.preset, threads=self.threads, **parameters)
 
     def query_encoder(self) -> QueryEncoder:
         """Queries in, encoded queries out."""
@@ -99,15 +100,16 @@ class ColbertIndex(pt.Artifact):
         """Queries in, candidates without scores out: see :class:`ColbertSetRetriever`."""
         return ColbertSetRetriever(self, num_results=num_results, probes=probes)
 
-    def scorer(self, *, feedback: Feedback | None = None) -> ColbertScorer:
+    def scorer(self, *, feedback: Feedback | str | None = None) -> ColbertScorer:
         """Documents in, the same by MaxSim out, from the index: see :class:`ColbertScorer`."""
-        return ColbertScorer(self, feedback=feedback)
+        return ColbertScorer(self, feedback=None if feedback is None else _method(feedback, {}))
 
     index_scorer = scorer
 
-    def text_scorer(self, text_field: str = "text", *, feedback: Feedback | None = None) -> ColbertTextScorer:
+    def text_scorer(self, text_field: str = "text", *, feedback: Feedback | str | None = None) -> ColbertTextScorer:
         """Documents in, the same by MaxSim out, from their texts: see :class:`ColbertTextScorer`."""
-        return ColbertTextScorer(self, text_field=text_field, feedback=feedback)
+        method = None if feedback is None else _method(feedback, {})
+        return ColbertTextScorer(self, text_field=text_field, feedback=method)
 
     def prf(
         self,
@@ -132,7 +134,9 @@ class ColbertIndex(pt.Artifact):
         parameters
             Fields of the method, such as ``feedback_docs``, ``clusters``, ``expansion_vectors``, ``beta``, ``compat``.
         """
-        method = _method(feedback, parameters if isinstance(feedback, Feedback) else {**parameters, "rerank": rerank})
+        if rerank or not isinstance(feedback, Feedback):
+            parameters["rerank"] = rerank
+        method = _method(feedback, parameters)
         return ColbertRetriever(self, num_results=num_results, probes=probes, rescore=rescore, feedback=method)
 
     def expand(
@@ -146,9 +150,13 @@ class ColbertIndex(pt.Artifact):
         return Explainer(self)
 
     def bm25(
-        self, num_results: int = 1000, *, feedback: TermFeedback | None = None, **parameters: Any
+        self, num_results: int = 1000, *, feedback: TermFeedback | str | None = None, **parameters: Any
     ) -> LexicalRetriever:
         """Queries in, documents ranked by BM25 over the kept texts out: see :class:`LexicalRetriever`."""
+        if isinstance(feedback, str):
+            if feedback not in METHODS:
+                raise InputError(f"there is no feedback {feedback!r} of terms; choose {', '.join(METHODS)}")
+            feedback = METHODS[feedback]()
         return LexicalRetriever(self, num_results=num_results, feedback=feedback, **parameters)
 
     def bert_qe(self, **parameters: Any) -> BertQEScorer:
@@ -234,6 +242,8 @@ def _method(feedback: Feedback | str, parameters: dict[str, Any]) -> Feedback:
             raise InputError(f"the parameter {name!r} of pyterrier_colbert is called {_CALLED[name]!r} here")
     if isinstance(feedback, str):
         return make_feedback(feedback, **parameters)
+    if not isinstance(feedback, Feedback):
+        raise InputError(f"feedback is a method such as ColbertPRF() or its name, found {feedback!r}")
     if parameters:
         raise InputError(f"a feedback method has its parameters already; leave out {', '.join(parameters)}")
     return feedback

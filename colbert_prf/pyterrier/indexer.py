@@ -13,6 +13,7 @@ from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
 from colbert_prf.index import Index
 from colbert_prf.pyterrier.component import Component
+from colbert_prf.search import Preset
 
 if TYPE_CHECKING:
     from colbert_prf.pyterrier.artifact import ColbertIndex
@@ -45,6 +46,8 @@ class ColbertIndexer(Component, pt.Indexer):
         Whether bars may be shown.
     seed
         Of the codec's training.
+    preset, threads
+        Of the :class:`ColbertIndex` it gives.
     """
 
     def __init__(
@@ -59,6 +62,8 @@ class ColbertIndexer(Component, pt.Indexer):
         mode: Mode = "create",
         progress: bool = True,
         seed: int = 0,
+        preset: Preset | None = None,
+        threads: int | None = None,
     ) -> None:
         if mode not in get_args(Mode):
             raise InputError(f"mode must be one of {get_args(Mode)}, found {mode!r}")
@@ -71,6 +76,8 @@ class ColbertIndexer(Component, pt.Indexer):
         self.mode = mode
         self.progress = progress
         self.seed = seed
+        self.preset = preset
+        self.threads = threads
 
     def index_inputs(self) -> list[list[str]]:
         """The fields every document must have."""
@@ -116,7 +123,7 @@ class ColbertIndexer(Component, pt.Indexer):
                 total=total,
                 seed=self.seed,
             )
-        return ColbertIndex(self.path, model=self.model)
+        return ColbertIndex(self.path, model=self.model, preset=self.preset, threads=self.threads)
 
     @property
     def _fields(self) -> list[str]:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -177,6 +178,18 @@ def test_an_index_is_never_overwritten(corpus, tmp_path):
         (["search", "nowhere.tsv", "fish"], "nowhere.tsv: no such file"),
         (["search", "CORPUS", " "], "the query is empty"),
         (["search", "CORPUS", "fish", "--model", "./nowhere"], "no such model folder"),
+        (["search", "CORPUS", "fish", "--model", "nowhere"], "no such model folder"),
+        (
+            ["search", "CORPUS", "fish", "--feedback", "prf", "--relevant", "a", "--non-relevant", "a"],
+            "'a' is marked as",
+        ),
+        (["info", "nowhere.index"], "nowhere.index: there is no such index or model folder"),
+        (["index", "CORPUS", "CORPUS"], "cannot be made a folder"),
+        (
+            ["expansions", "CORPUS", "fish", "--format", "csv", "-o", "nowhere/a.csv"],
+            "the folder nowhere does not exist",
+        ),
+        (["term-weights", "CORPUS", "nowhere/a.json"], "name a file in a folder that is there"),
     ],
 )
 def test_our_errors_are_one_line_and_exit_code_1(corpus, arguments, message):
@@ -205,6 +218,15 @@ def test_a_closed_pipe_is_no_error(corpus):
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
     assert done.stdout == "[\n"
     assert done.stderr == ""
+    assert done.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_what_the_system_refuses_is_one_line(corpus):
+    command = f'"{sys.executable}" -c "from colbert_prf.cli import main; main()" search "{corpus}" fish > /dev/full'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "Error: output: No space left on device\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")

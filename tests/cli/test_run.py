@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from click.testing import CliRunner
@@ -62,3 +63,46 @@ def test_another_configuration_is_refused_and_told(folder, tmp_path):
     with pytest.raises(StorageError, match=r"k is 1000, not 5"):
         run(folder, "-o", str(tmp_path / "my.run"), "--k", "5")
     run(folder, "-o", str(tmp_path / "my.run"), "--k", "5", "--overwrite")
+
+
+def test_an_index_of_other_documents_is_another_configuration(folder, tmp_path):
+    arguments = [str(tmp_path / "my.index"), str(folder / "topics.tsv"), "-o", str(tmp_path / "a.run")]
+    Index.create(tmp_path / "my.index", PASSAGES, bits=4)
+    assert CliRunner().invoke(cli, ["run", *arguments]).exit_code == 0
+    shutil.rmtree(tmp_path / "my.index")
+    Index.create(tmp_path / "my.index", [(f"new-{doc_id}", text) for doc_id, text in PASSAGES], bits=4)
+    done = CliRunner().invoke(cli, ["run", *arguments])
+    assert "a run of another configuration is there (index.content is " in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("topics", "options", "message"),
+    [
+        ("q 1\tfish\n", [], "the query id 'q 1' holds white space"),
+        ("q1\tfish\n", ["--tag", "two words"], "the tag 'two words' holds white space"),
+    ],
+)
+def test_what_cannot_be_written_is_told_before_anything_is_searched(
+    folder, tmp_path, monkeypatch, topics, options, message
+):
+    (tmp_path / "topics.tsv").write_text(topics)
+    monkeypatch.setattr(Searcher, "search", lambda *args, **options: pytest.fail("searched"))
+    arguments = [str(folder / "my.index"), str(tmp_path / "topics.tsv"), "-o", str(tmp_path / "a.run"), *options]
+    done = CliRunner().invoke(cli, ["run", *arguments])
+    assert message in str(done.exception)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["topics.tsv"]
+
+
+def test_document_ids_with_white_space_leave_no_answer_behind(folder, tmp_path):
+    Index.create(tmp_path / "my.index", [("two words", PASSAGES[0][1])], bits=4)
+    arguments = [str(tmp_path / "my.index"), str(folder / "topics.tsv"), "-o", str(tmp_path / "a.run")]
+    done = CliRunner().invoke(cli, ["run", *arguments])
+    assert "for query 'q1', the document id 'two words' holds white space" in str(done.exception)
+    assert not (tmp_path / "a.run").exists()
+
+
+def test_standard_output_is_no_file(folder):
+    arguments = [str(folder / "my.index"), str(folder / "topics.tsv"), "-o", "-"]
+    done = CliRunner().invoke(cli, ["run", *arguments])
+    assert done.exit_code == 2
+    assert "a run that can be continued is a file, not standard output" in done.stderr

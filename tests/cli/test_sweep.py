@@ -89,3 +89,13 @@ def test_without_matplotlib_there_are_values_only(folder, tmp_path, monkeypatch)
     done = sweep(folder, "-o", str(tmp_path), "--study", "beta", "--param", "beta=0")
     assert 'pip install "colbert-prf[plots]"' in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["sweep.csv"]
+
+
+def test_values_given_twice_are_joined_and_what_no_study_varies_is_fixed(folder, tmp_path):
+    options = ["--study", "beta", "--param", "beta=0", "--param", "beta=1", "--param", "clusters=16", "--json"]
+    found = json.loads(sweep(folder, "-o", str(tmp_path), *options).stdout)
+    tried = {(one["beta"], one["clusters"]) for one in found["studies"]["beta"]}
+    assert tried == {(0.0, 16), (1.0, 16)}
+    done = sweep(folder, "-o", str(tmp_path), "--study", "beta", "--param", "clusters=8,16")
+    assert done.exit_code == 2
+    assert "--param clusters: no study that was chosen varies it; give one value, or its study." in done.stderr

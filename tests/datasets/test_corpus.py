@@ -212,7 +212,7 @@ def test_a_format_that_cannot_be_told(written: Write) -> None:
     path = written("c.txt", "\nd1,a text with commas that goes on and on and on\n")
     assert message_of(path) == (
         f"{path}, line 2: cannot tell the format from 'd1,a text with commas that goes on and …'; "
-        "pass format= as 'tsv', 'jsonl', 'trec' or 'parquet'"
+        "say 'tsv', 'jsonl', 'trec' or 'parquet' with format= or --format"
     )
 
 
@@ -242,7 +242,8 @@ def test_a_corpus_without_documents(written: Write, content: str) -> None:
 def test_an_empty_document_is_refused_kept_or_skipped(written: Write) -> None:
     path = written("c.tsv", "d1\ttext\nd2\t \u3000\nd3\t\nd4\tmore\n")
     assert message_of(path) == (
-        f"{path}, line 2: document 'd2' has no text; keep such documents (empty='keep') or skip them (empty='skip')"
+        f"{path}, line 2: document 'd2' has no text; keep such documents (empty='keep', --empty keep) or skip them "
+        "(empty='skip', --empty skip)"
     )
     assert list(read_corpus(path, empty="keep")) == [("d1", "text"), ("d2", " \u3000"), ("d3", ""), ("d4", "more")]
     assert list(read_corpus(path, empty="skip")) == [("d1", "text"), ("d4", "more")]

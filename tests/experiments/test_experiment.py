@@ -72,6 +72,16 @@ def test_runs_are_kept_and_only_what_changed_runs_again(run, built, configured, 
     assert [line.split(",")[0] for line in told] == ["Fish: old", "Fish: new"]
 
 
+def test_a_corpus_that_changed_is_run_over_again_and_one_that_is_gone_is_missed(run, built, configured, data):
+    run(configured())
+    (data / "corpus.tsv").write_text("a\tGoldfish grow.\nb\tBank rates rose.\n")
+    run(configured())
+    assert [len(one.asked) for one in built] == [4, 4, 4, 4]
+    (data / "corpus.tsv").unlink()
+    with pytest.raises(DatasetError, match=r"corpus\.tsv: no such file"):
+        run(configured())
+
+
 def test_one_system_answers_all_topics_of_a_corpus(run, built, configured, data):
     (data / "more.tsv").write_text("q9\tnine\n")
     (data / "more.txt").write_text("q9 0 b 1\n")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from colbert_prf.errors import InputError
+from colbert_prf.errors import InputError, StorageError
 from colbert_prf.experiments import Context, Entry, check_entries, known_kinds, registry, system
 from colbert_prf.experiments.entries import configuration_of
 from colbert_prf.retriever import EndToEnd, Retriever
@@ -75,7 +77,17 @@ def test_the_index_is_built_once_and_found_again(make_context, monkeypatch):
 def test_another_precision_is_another_index(make_context):
     context = make_context()
     assert (context.index(2).bits, context.index().bits) == (2, 4)
-    assert sorted(path.name for path in context.folder.iterdir()) == ["fish.2.index", "fish.4.index"]
+    assert sorted(path.name for path in context.folder.glob("*.index")) == ["fish.2.index", "fish.4.index"]
+
+
+def test_an_index_of_another_state_of_the_corpus_is_refused(make_context):
+    make_context().index()
+    changed = make_context()
+    Path(changed.corpus).write_text(CORPUS.replace("\t", "\tOther words. "))
+    with pytest.raises(StorageError, match=r"fish\.4\.index: was built of .*corpus\.tsv as it was before; remove it"):
+        changed.index()
+    (changed.folder / "fish.4.index.corpus").unlink()  # one that was laid there by hand is trusted
+    assert changed.index().num_documents == 3
 
 
 def test_a_row_builds_on_other_rows(kinds, make_context):

@@ -200,3 +200,14 @@ def test_a_token_id_takes_two_bytes_where_the_vocabulary_allows(tmp_path, make_d
     for size, num_bytes in ((50, 2), (1 << 16, 2), ((1 << 16) + 1, 4)):
         index = create(tmp_path / str(size), make_documents(3), vocabulary_size=size)
         assert index.segments[0].token_ids.itemsize == num_bytes
+
+
+def test_a_build_that_comes_to_nothing_leaves_nothing(tmp_path, make_documents):
+    twice = [*make_documents(2), *make_documents(1)]
+    with pytest.raises(InputError, match="'d0' was given twice"):
+        Index.create_from_vectors(tmp_path / "my.index", twice, texts=True, progress=False)
+    assert not (tmp_path / "my.index").exists()
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(StorageError, match=r"the folder is not empty, it has 'notes\.txt'"):
+        Index.create_from_vectors(tmp_path, make_documents(2), progress=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

@@ -12,7 +12,7 @@ pt = pytest.importorskip("pyterrier", reason="needs PyTerrier: pip install colbe
 
 import pandas as pd  # noqa: E402
 
-from colbert_prf import Index, IndexFormatError, InputError  # noqa: E402
+from colbert_prf import RM3, ColbertPRF, Index, IndexFormatError, InputError  # noqa: E402
 from colbert_prf.pyterrier import ColbertIndex, ColbertIndexer  # noqa: E402
 
 DOCUMENTS = [
@@ -123,3 +123,24 @@ def test_importing_the_plugin_needs_no_java():
     code = "import sys; import colbert_prf.pyterrier; print('jnius' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_feedback_is_a_method_or_its_name_everywhere(index):
+    assert index.scorer(feedback="prf").feedback == index.text_scorer(feedback="prf").feedback == ColbertPRF()
+    assert index.bm25(feedback="rm3").feedback == RM3()
+    for make, feedback, message in (
+        (index.bm25, "rm4", "there is no feedback 'rm4' of terms; choose rm3, bo1, kl"),
+        (index.scorer, "prv", "there is no feedback method 'prv'"),
+        (index.scorer, 3, r"feedback is a method such as ColbertPRF\(\) or its name, found 3"),
+    ):
+        with pytest.raises(InputError, match=message):
+            make(feedback=feedback)
+    with pytest.raises(InputError, match="a feedback method has its parameters already; leave out rerank"):
+        index.prf(rerank=True, feedback=ColbertPRF())
+    assert index.prf(feedback=ColbertPRF(rerank=True)).feedback.rerank
+
+
+def test_what_an_indexer_gives_has_the_options_of_the_index(tmp_path):
+    indexer = ColbertIndex(tmp_path / "my.index", preset="paper", threads=1).indexer(bits=16, progress=False)
+    made = indexer.index(DOCUMENTS)
+    assert (made.preset, made.threads) == ("paper", 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,9 +11,6 @@ from colbert_prf.experiments.context import Context, slug
 from colbert_prf.experiments.registry import system
 from colbert_prf.lexical import (
     BM25,
-    KL,
-    RM3,
-    Bo1,
     LexicalIndex,
     QueryGenerator,
     TermFeedback,
@@ -25,13 +21,13 @@ from colbert_prf.lexical import (
     weighted_documents,
 )
 from colbert_prf.lexical.bm25 import Idf
+from colbert_prf.lexical.methods import METHODS
 from colbert_prf.progress import progress_bar
 from colbert_prf.retriever import Retriever
 
 __all__ = ["bm25"]
 
 Method = Literal["rm3", "bo1", "kl"]
-METHODS: Mapping[str, type[TermFeedback]] = {"rm3": RM3, "bo1": Bo1, "kl": KL}
 
 
 def _feedback_of(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from colbert_prf.experiments.context import Context, slug
-from colbert_prf.experiments.models import digest_of_model
+from colbert_prf.experiments.digests import digest_of_model
 from colbert_prf.experiments.registry import system
 from colbert_prf.retriever import Retriever
 from colbert_prf.single_vector import (

@@ -30,6 +30,8 @@ class CentroidPRF(Feedback):
     tf(c) · ln((N + 1) / (n_c + 1)). Vectors are chosen one after the other by the largest
     λ · score / largest score - (1 - λ) · largest cosine with those chosen before.
 
+    What every method has is described in :class:`Feedback`.
+
     Parameters
     ----------
     relevance

@@ -39,6 +39,10 @@ class ColbertPRF(Feedback):
 
         s(q, d) = Σ_i max_j q_i·d_j + β Σ_(υ,σ) σ · max_j υ·d_j
 
+    where β is relative by default: the added vectors together weigh β times the query. What every method has,
+    ``feedback_docs``, ``expansion_vectors``, ``beta``, ``relative``, ``rerank``, ``rerank_depth`` and ``push``, is
+    described in :class:`Feedback`.
+
     Parameters
     ----------
     clusters

@@ -60,7 +60,7 @@ class Index(IndexReader):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, encoder: Encoder | None = None, force: bool = False) -> None:
-        self._layout = IndexLayout(Path(path).absolute())  # whatever the current folder will be
+        self._layout = IndexLayout(Path(path))
         self._force = force
         self._encoder = encoder
         super().__init__(Snapshot.open(self._layout))

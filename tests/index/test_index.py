@@ -255,13 +255,13 @@ def test_a_generation_that_was_replaced_while_it_was_verified_is_not_called_dama
     assert calls == [2, 3]
 
 
-def test_an_index_stays_where_it_is_when_the_current_folder_changes(index, tmp_path, monkeypatch):
+def test_a_relative_path_is_missed_after_the_current_folder_changed(index, tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
     opened = Index.open("my.index")
     monkeypatch.chdir(tmp_path / "elsewhere")
-    opened.delete(["d1"])
-    assert opened.num_documents == 9
+    with pytest.raises(StorageError, match=r"my\.index: there is no such folder"):
+        opened.delete(["d1"])
     assert list(Path().iterdir()) == []
 
 

@@ -105,6 +105,8 @@ def create_index(
         )
     if options.seed < 0:
         raise InputError(f"seed must be at least 0, found {options.seed}")
+    if layout.path.is_dir():  # refused before a lock is left in a folder of others
+        check_folder(layout, resume=options.resume)
     with _new_folder(layout), writing(layout, "create"):
         check_folder(layout, resume=options.resume)
         if layout.manifest.exists():  # killed after the manifest and before the last line of this function
@@ -126,8 +128,6 @@ def create_index(
 @contextmanager
 def _new_folder(layout: IndexLayout) -> Iterator[None]:
     """Make the folder of an index; if nothing comes of it, take it away again."""
-    if layout.path.is_dir() and (foreign := layout.foreign()):  # said before a lock is left there
-        raise StorageError(f"the folder is not empty, it has {foreign[0]!r}; give a new folder", path=layout.path)
     is_new = not layout.path.exists()
     try:
         layout.path.mkdir(parents=True, exist_ok=True)

@@ -130,18 +130,15 @@ class Searcher:
             marked without a feedback method, or ``rescore`` is given to the preset ``paper``.
         """
         k, timings = _positive("k", k), dict[str, float]()
-        started = perf_counter()
-        given, query = query, self._encoded(query)
-        if isinstance(given, str):
+        if isinstance(query, str):
+            started = perf_counter()
+            query = self.encode(query)
             timings["encode"] = perf_counter() - started
+        query = self._checked(query)
         probes, rescore = _positive_or_none("probes", probes), _positive_or_none("rescore", rescore)
         if self.preset == "paper" and rescore is not None:
             raise InputError("the preset 'paper' scores every candidate exactly: leave rescore out, or use no preset")
-        if feedback is None and (len(relevant) or len(non_relevant)):
-            raise InputError("relevant and non_relevant need a feedback method: give feedback=ColbertPRF()")
-        if both := set(relevant) & set(non_relevant):
-            raise InputError(f"{min(both)!r} is marked as relevant and as not relevant; decide")
-        marked = _Feedback(feedback, relevant, non_relevant, rescore) if feedback is not None else None
+        marked = _marked(feedback, relevant, non_relevant, rescore)
         effort = Effort(
             probes=probes or (None if self.preset == "paper" else default_probes(k, self.index.num_vectors)),
             rescore=rescore or default_rescore(max(k, marked.depth if marked else 0)),
@@ -153,16 +150,14 @@ class Searcher:
 
     def explain(self, query: str | EncodedQuery, doc_id: str) -> Explanation:
         """Tell which token of a document each query vector matched, and what that gave to its score."""
-        return explain_hit(self.index, self._encoded(query), doc_id)
+        return explain_hit(self.index, self._checked(self.encode(query) if isinstance(query, str) else query), doc_id)
 
     def encode(self, text: str) -> EncodedQuery:
         """Encode a query with the index's own model."""
         query = self.encoder.encode_query(text)
         return query if self.query_weights else EncodedQuery(query.token_ids, query.vectors)
 
-    def _encoded(self, query: str | EncodedQuery) -> EncodedQuery:
-        if isinstance(query, str):
-            query = self.encode(query)
+    def _checked(self, query: EncodedQuery) -> EncodedQuery:
         if not isinstance(query, EncodedQuery):
             raise InputError(f"a query is a text or an EncodedQuery, found {type(query).__name__}")
         if query.dim != self.index.dim:
@@ -269,6 +264,18 @@ class _Feedback:
             best, scores = found.positions[:count], found.scores[:count].tolist()
             documents = Ranking(query, tuple(map(Hit, source.doc_ids_of(best), scores)))
         return self.method.expand(query, documents, source, non_relevant=self.non_relevant, workers=effort.workers)
+
+
+def _marked(
+    feedback: Feedback | None, relevant: Sequence[str], non_relevant: Sequence[str], rescore: int | None
+) -> _Feedback | None:
+    if both := set(relevant) & set(non_relevant):
+        raise InputError(f"{min(both)!r} is marked as relevant and as not relevant; decide")
+    if feedback is not None:
+        return _Feedback(feedback, relevant, non_relevant, rescore)
+    if len(relevant) or len(non_relevant):
+        raise InputError("relevant and non_relevant need a feedback method: give feedback=ColbertPRF()")
+    return None
 
 
 def _checked_preset(preset: str | None, index: Index | MemoryIndex) -> str:

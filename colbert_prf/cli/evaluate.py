@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 import click
@@ -133,6 +133,7 @@ def evaluate(
         raise click.UsageError("--per-query and --comparisons are different tables; ask for one of them.")
     if comparisons and not baselines:
         raise click.UsageError("--comparisons needs a --baseline to compare with.")
+    baselines = tuple(_as_run(baseline, runs) for baseline in baselines)
     judged, systems, names = _read(qrels, runs, baselines, only_documents)
     found = evaluate_runs(
         judged,
@@ -182,10 +183,18 @@ def _named(runs: tuple[str, ...], baselines: tuple[str, ...]) -> dict[str, str]:
     if ALL in baselines and len(baselines) > 1:
         raise click.UsageError("--baseline all compares each run with each; leave the other baselines out.")
     stems = Counter(_stem(path) for path in runs)
+    for baseline in baselines:
+        if stems[baseline] > 1 and baseline not in runs:
+            raise click.UsageError(f"--baseline {baseline} is the name of {stems[baseline]} runs; give its path.")
     more = [path for path in dict.fromkeys(baselines) if path not in (*runs, *stems, ALL)]
     paths = [*more, *runs]
     stems = Counter(_stem(path) for path in paths)
     return {_stem(path) if stems[_stem(path)] == 1 else path: path for path in paths}
+
+
+def _as_run(baseline: str, runs: tuple[str, ...]) -> str:
+    """The RUN that is the same file, spelled as it was there."""
+    return next((path for path in runs if Path(path).resolve() == Path(baseline).resolve()), baseline)
 
 
 def _stem(path: str) -> str:

@@ -61,6 +61,8 @@ def expansions(
     asked = _asked(queries, topics, topic_ids)
     feedback = feedback_from({**options, "feedback": options.get("feedback") or "prf"})
     assert feedback is not None
+    if output is not None and as_json:
+        raise click.UsageError("--json prints; leave --output out, or give a --format instead.")
     if output is not None and output_format == "terminal":
         raise click.UsageError("--output needs a --format: markdown, latex or csv.")
     if output is not None and not output.parent.is_dir():

@@ -145,7 +145,7 @@ def check_records(records: Iterator[Record], name: str, *, noun: str) -> Iterato
 
 
 def jsonable(value: object) -> object:
-    """Return the value if JSON can hold it; what JSON cannot hold (a date, a decimal) becomes its text.
+    """Return the value if JSON can hold it; what JSON cannot hold (bytes, a date, a decimal) becomes its text.
 
     Examples
     --------
@@ -155,6 +155,8 @@ def jsonable(value: object) -> object:
     """
     if value is None or isinstance(value, str | int | float):
         return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
     copy: object = json.loads(json.dumps(value, default=str))
     return copy
 

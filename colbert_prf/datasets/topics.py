@@ -22,7 +22,11 @@ _FORMATS = ("tsv", "jsonl", "trec")
 _KEYS = Keys(ids=("_id", "query_id", "qid", "id"), texts=("text", "query"))
 _ATTRIBUTE = re.compile(r"\b(?:number|num|qid|id)\s*=\s*[\"']?([^\"'\s]+)", re.IGNORECASE)
 _NUMBER = re.compile(r"<(?:num|number|qid)\s*>(?:\s*Number\s*:)?([^<]*)", re.IGNORECASE)
-_TITLE = re.compile(r"<(?:title|query)\s*>(?:\s*Topic\s*:)?(.*?)(?=</?[a-z]|\Z)", re.IGNORECASE | re.DOTALL)
+# Up to the closing tag, with what is marked up inside; where there is none, up to the next tag of any kind.
+_TITLE = re.compile(
+    r"<(title|query)\s*>(?:\s*Topic\s*:)?((?:(?!<(?:num|title|query|desc|narr|top)\b).)*?(?=</\1\s*>)|.*?(?=</?[a-z]|\Z))",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def read_topics(source: Source, *, format: TopicsFormat | None = None) -> dict[str, str]:
@@ -91,4 +95,4 @@ def _trec_record(element: Element, name: str) -> Record:
     title = _TITLE.search(body)
     if title is None and "<" in body:
         raise DatasetError("this topic has neither <title> nor <query>; add one", path=name, line=line)
-    return Record(line, strip_tags(number[1]), strip_tags(title[1] if title else body), {})
+    return Record(line, strip_tags(number[1]), strip_tags(title[2] if title else body), {})

@@ -113,12 +113,13 @@ def measure_queries(
     rows: dict[Any, list[int]] = {}
     for row, measure in enumerate(measures):
         rows.setdefault(measure.implementation, []).append(row)
-    columns = {query_id: column for column, query_id in enumerate(qrels)}
-    values = np.zeros((len(measures), len(columns)))
+    values = np.zeros((len(measures), len(qrels)))
+    # Numbers for names: gdeval, which computes some measures, reads no others.
+    judged = {str(number): dict(grades) for number, grades in enumerate(qrels.values(), start=1)}
+    numbered = {number: run[query_id] for number, query_id in zip(judged, qrels, strict=True) if query_id in run}
     try:
-        judged = {query_id: dict(grades) for query_id, grades in qrels.items()}
-        for metric in ir_measures.iter_calc(list(rows), judged, run):
-            values[rows[metric.measure], columns[metric.query_id]] = metric.value
+        for metric in ir_measures.iter_calc(list(rows), judged, numbered):
+            values[rows[metric.measure], int(metric.query_id) - 1] = metric.value
     except (ArithmeticError, AssertionError, OSError, TypeError, ValueError, subprocess.SubprocessError) as error:
         names = ", ".join(measure.name for measure in measures)
         raise InputError(f"ir_measures cannot compute {names}: {error}") from error
@@ -133,8 +134,9 @@ def _parse(name: str, relevance: int) -> Any:
     try:
         measure = ir_measures.parse_measure(name)
         threshold = measure.SUPPORTED_PARAMS.get("rel")
-        # NumRet has a `rel` without default: given one, it would count something else.
-        if threshold is not None and threshold.default == 1 and "rel" not in measure.params:
+        # NumRet has a `rel` without default: given one, it would count something else. NumRel takes none but 1.
+        counts = measure.NAME == "NumRel"
+        if threshold is not None and threshold.default == 1 and "rel" not in measure.params and not counts:
             measure = measure(rel=relevance)
         _refuse_missing(measure, name)
         measure.validate_params()

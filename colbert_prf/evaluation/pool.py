@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
-from itertools import islice
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
 from typing import TypeVar
 
 from colbert_prf.datasets import Source, read_corpus
@@ -15,6 +16,8 @@ from colbert_prf.errors import DatasetError, InputError
 __all__ = ["read_doc_ids", "restrict_qrels", "restrict_run"]
 
 _CORPUS_MARKS = ("\t", "{", "<")
+FIRST_LINES = 100
+"""Lines looked at for the first that is not empty."""
 
 Grade = TypeVar("Grade", int, float)
 
@@ -44,9 +47,15 @@ def read_doc_ids(source: Source) -> frozenset[str]:
     ['d1', 'd2']
     """
     name = os.fspath(source)
-    if is_irds(name) or (name != STANDARD_INPUT and _is_corpus(name)):
+    if is_irds(name) or name.lower().endswith(".parquet"):
         return frozenset(doc_id for doc_id, _ in read_corpus(source, empty="keep"))
-    doc_ids = frozenset(_listed(name))
+    lines = read_lines(name)  # opened once, for a pipe can be read but once
+    first = list(islice(lines, FIRST_LINES))
+    if name != STANDARD_INPUT and _is_corpus(first):
+        if not Path(name).is_file():
+            raise DatasetError("a corpus cannot be read from a pipe here; give a file, or a list of ids", path=name)
+        return frozenset(doc_id for doc_id, _ in read_corpus(source, empty="keep"))
+    doc_ids = frozenset(_listed(chain(first, lines), name))
     if not doc_ids:
         raise DatasetError("no document id found; the file is empty", path=name)
     return doc_ids
@@ -95,16 +104,14 @@ def _restricted(queries: Mapping[str, Mapping[str, Grade]], doc_ids: Collection[
     }
 
 
-def _is_corpus(name: str) -> bool:
-    """Look at the first line; Parquet, which has none, is known by its name."""
-    if name.lower().endswith(".parquet"):
-        return True
-    first = "".join(islice((line for _, line in read_lines(name) if line.strip()), 1))
+def _is_corpus(lines: Iterable[tuple[int, str]]) -> bool:
+    """Look at the first line that is not empty."""
+    first = next((line for _, line in lines if line.strip()), "")
     return _CORPUS_MARKS[0] in first or first.lstrip().startswith(_CORPUS_MARKS[1:])
 
 
-def _listed(name: str) -> Iterator[str]:
-    for number, line in read_lines(name):
+def _listed(lines: Iterable[tuple[int, str]], name: str) -> Iterator[str]:
+    for number, line in lines:
         words = line.split()
         if len(words) > 1:
             raise DatasetError(f"expected one document id a line, found {line!r}", path=name, line=number)

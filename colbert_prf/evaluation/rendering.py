@@ -170,11 +170,13 @@ def _whole_title(column: Column) -> str:
 
 
 def _markdown(text: str) -> str:
-    return re.sub(r"([\\|*_<`\[])", r"\\\1", text)
+    return re.sub(r"([\\|*_<`\[])", r"\\\1", " ".join(text.split()))
 
 
 def _latex(text: str) -> str:
-    return _LATEX_SPECIAL.sub(lambda found: _LATEX_ESCAPES.get(found[0], "\\" + found[0]), text)
+    escaped = _LATEX_SPECIAL.sub(lambda found: _LATEX_ESCAPES.get(found[0], "\\" + found[0]), text)
+    # After the end of a row these would be its argument.
+    return f"{{}}{escaped}" if escaped.startswith(("[", "*")) else escaped
 
 
 def _latex_groups(table: Table) -> list[str]:

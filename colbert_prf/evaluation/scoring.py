@@ -104,7 +104,7 @@ def evaluate(
     judged = _found_everywhere(qrels, runs) if only_found else qrels
     values = np.stack(
         [
-            measure_queries(parsed, judged, {query: ranks_as_scores(run[query]) for query in judged if query in run})
+            measure_queries(parsed, judged, {query: ranks_as_scores(run[query]) for query in judged if run.get(query)})
             for run in runs.values()
         ]
     )

@@ -15,7 +15,6 @@ from colbert_prf.errors import InputError, StorageError
 from colbert_prf.experiments.digests import file_digest
 from colbert_prf.experiments.entries import Entry
 from colbert_prf.index import Index
-from colbert_prf.index.layout import IndexLayout
 from colbert_prf.retriever import Retriever
 from colbert_prf.search import Preset, Searcher
 
@@ -114,6 +113,26 @@ class Context:
         """Where a system may keep something it has built from this corpus."""
         return self.folder / f"{slug(self.name)}.{name}"
 
+    def is_built(self, path: Path) -> bool:
+        """Whether there is an index of the corpus as it is; if not, note of what one is about to be built.
+
+        Raises
+        ------
+        StorageError
+            If it was built, or begun, of the corpus as it was before. One without a note was laid there by hand, and is
+            trusted.
+        """
+        note, there = path.with_name(f"{path.name}.corpus"), (path / "manifest.json").is_file()
+        if note.is_file() and note.read_text(encoding="utf-8") != self.corpus_digest:
+            if path.exists():
+                message = f"was built of {self.corpus} as it was before; remove it, or choose another folder"
+                raise StorageError(message, path=path)
+            note.unlink()
+        if not there and not note.is_file():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            note.write_text(self.corpus_digest, encoding="utf-8")
+        return there
+
     def index(self, bits: int | None = None, model: str | None = None) -> Index:
         """The index of the documents, built once and found again later; an interrupted build is continued."""
         key = bits or self.bits, model or self.model
@@ -147,13 +166,6 @@ class Context:
     def _open_index(self, bits: int, model: str | None) -> Index:
         encoder = Encoder.load(model)
         path = self.path(f"{slug(model)}.{bits}.index" if model else f"{bits}.index")
-        built_of = path.with_name(f"{path.name}.corpus")
-        if IndexLayout(path).manifest.is_file():
-            if built_of.is_file() and built_of.read_text(encoding="utf-8") != self.corpus_digest:
-                raise StorageError(
-                    f"was built of {self.corpus} as it was before; remove it, or choose another folder", path=path
-                )
+        if self.is_built(path):
             return Index.open(path, encoder=encoder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        built_of.write_text(self.corpus_digest, encoding="utf-8")
         return Index.create(path, self.documents(), encoder=encoder, bits=bits, resume=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import html
 import io
 from collections.abc import Iterator
@@ -94,13 +95,14 @@ def caption_of(results: Results) -> list[str]:
 
 def _queries(results: Results) -> str:
     """The values of every query, one table below the other."""
-    found = [(outcome.collection.name, to_csv(queries_table(outcome.evaluation))) for outcome in results.outcomes]
-    header = found[0][1].splitlines()[0]
-    lines = [f"collection,{header}"]
-    for name, text in found:
-        quoted = '"' + name.replace('"', '""') + '"'
-        lines += [f"{quoted},{line}" for line in text.splitlines()[1:]]
-    return "\n".join(lines) + "\n"
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for number, outcome in enumerate(results.outcomes):
+        header, *rows = csv.reader(io.StringIO(to_csv(queries_table(outcome.evaluation))))
+        if number == 0:
+            writer.writerow(["collection", *header])
+        writer.writerows([outcome.collection.name, *row] for row in rows)
+    return text.getvalue()
 
 
 def _page(results: Results, table: Table) -> str:

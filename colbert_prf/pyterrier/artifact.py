@@ -82,7 +82,8 @@ class ColbertIndex(pt.Artifact):
 
     def indexer(self, **parameters: Any) -> ColbertIndexer:
         """What makes the index: see :class:`ColbertIndexer`; what it gives has the options of this one."""
-        return ColbertIndexer(self.path, model=self.model, preset=self.preset, threads=self.threads, **parameters)
+        options = {"model": self.model, "preset": self.preset, "threads": self.threads}
+        return ColbertIndexer(self.path, **{**options, **parameters})
 
     def query_encoder(self) -> QueryEncoder:
         """Queries in, encoded queries out."""

@@ -67,6 +67,8 @@ def encoded_queries(frame: pd.DataFrame, encoder: Callable[[], Encoder]) -> list
         Opens the model, if a text must be encoded.
     """
     if EMBEDDINGS in frame.columns:
+        if TOKENS not in frame.columns:
+            raise InputError(f"there is a column {EMBEDDINGS} and no {TOKENS}, with the token of each vector; add it")
         weights = frame[WEIGHTS] if WEIGHTS in frame.columns else [None] * len(frame)
         columns = zip(frame["qid"], frame[TOKENS], frame[EMBEDDINGS], weights, strict=True)
         return [_query(*values) for values in columns]
@@ -110,10 +112,12 @@ def answered(frame: pd.DataFrame, rankings: Sequence[Ranking], *, scores: bool =
 
 
 def query_groups(frame: pd.DataFrame) -> list[Rows]:
-    """The rows of each query, queries in the order they first come; equal ids with different texts are different."""
+    """The rows of each query, queries in the order they first come; equal ids of different queries are different."""
     if not len(frame):
         return []
-    keys = [name for name in ("qid", "query") if name in frame.columns]
+    keys = [frame[name] for name in ("qid", "query") if name in frame.columns]
+    if EMBEDDINGS in frame.columns:
+        keys.append(pd.Series(_hashes(frame[EMBEDDINGS]), index=frame.index))
     numbers = frame.groupby(keys, sort=False, dropna=False).ngroup().to_numpy()
     order = np.argsort(numbers, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
@@ -166,6 +170,12 @@ def _query(qid: str, tokens: Any, vectors: Any, weights: Any) -> EncodedQuery:
             f"query {qid!r}: its columns {', '.join(ENCODED)} are not an encoded query ({error}); {TOKENS} holds token "
             "ids and all have one entry a vector"
         ) from error
+
+
+def _hashes(column: Iterable[Any]) -> list[int]:
+    """A number for each array, equal ones for equal arrays; rows of one query mostly share theirs."""
+    known: dict[int, int] = {}
+    return [known.get(id(one)) or known.setdefault(id(one), hash(np.asarray(one).tobytes())) for one in column]
 
 
 def _scores(ranking: Ranking) -> Iterable[float]:

@@ -134,6 +134,10 @@ class ColbertIndexer(Component, pt.Indexer):
             missing = [name for name in self.index_inputs()[0] if name not in record]
             if missing:
                 raise InputError(f"document {number} has no {missing[0]!r}; found {', '.join(map(repr, record))}")
+            for name in self._fields:
+                if not isinstance(record[name], str):
+                    found = type(record[name]).__name__
+                    raise InputError(f"document {record['docno']!r}: its {name!r} must be a string, found {found}")
             text = "\n".join(record[name] for name in self._fields)
             kept = {name: record[name] for name in self.metadata if name in record}
             yield record["docno"], text, kept

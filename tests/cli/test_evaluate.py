@@ -196,3 +196,17 @@ def test_errors_and_warnings_are_one_line_each(folder, capsys):
 def test_names_with_markup_are_shown_as_they_are(folder):
     (folder / "[red]x.run").write_text(NEW)
     assert "[red]x" in evaluate("qrels.txt", "[red]x.run", "-m", "MRR")
+
+
+def test_a_name_that_two_runs_have_is_no_baseline(folder):
+    for name in ("x", "y"):
+        (folder / name).mkdir()
+        (folder / name / "bm25.run").write_text(OLD)
+    code, message = fail("qrels.txt", "x/bm25.run", "y/bm25.run", "--baseline", "bm25")
+    assert code == 2
+    assert "--baseline bm25 is the name of 2 runs; give its path." in message
+
+
+def test_a_baseline_spelled_otherwise_is_the_same_run(folder):
+    shown = evaluate("qrels.txt", "old.run", "new.res.gz", "--baseline", "./old.run", "-m", "RR", "--json")
+    assert [system["name"] for system in json.loads(shown)["systems"]] == ["old", "new"]

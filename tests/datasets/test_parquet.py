@@ -92,3 +92,8 @@ def test_without_pyarrow_the_message_names_it(written: Write, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     path = written("c.parquet", b"PAR1")
     assert message_of(path) == f"{path}: reading Parquet needs pyarrow: pip install pyarrow"
+
+
+def test_bytes_are_text(written: Write) -> None:
+    path = written("c.parquet", parquet(id=[b"d1"], text=["é".encode()]))
+    assert list(read_corpus(path)) == [("d1", "é")]

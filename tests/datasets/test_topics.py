@@ -133,3 +133,15 @@ def test_formats_that_hold_no_topics(written: Write) -> None:
 )
 def test_the_real_topics(shared_data: Path, name: str, num_queries: int) -> None:
     assert len(read_topics(shared_data / name)) == num_queries
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("<topic number='1'><query>a <b>c</b> d</query></topic>", "a c d"),
+        ("<top>\n<num> 1\n<title>What <i>this</i> is</title>\n<desc> more\n</top>", "What this is"),
+        ("<top>\n<num> 1\n<title> open\n<desc> more <title>not this</title>\n</top>", "open"),
+    ],
+)
+def test_what_is_marked_up_inside_a_title_belongs_to_it(written: Write, content: str, text: str) -> None:
+    assert read_topics(written("topics.trec", content), format="trec") == {"1": text}

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import shutil
 import sys
 from math import log2
 
 import pytest
 
-from colbert_prf.errors import InputError, MissingExtraError
+from colbert_prf.errors import DatasetWarning, InputError, MissingExtraError
 from colbert_prf.evaluation import DEFAULT_MEASURES, evaluate, parse_measures
 
 QRELS = {"q": {"a": 3, "b": 1, "c": 2, "d": 0}}
@@ -94,3 +95,23 @@ def test_without_ir_measures_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ir_measures", None)
     with pytest.raises(MissingExtraError, match=r"colbert-prf\[evaluation\]"):
         parse_measures(["MAP"])
+
+
+@pytest.mark.skipif(shutil.which("perl") is None, reason="gdeval is a Perl program")
+def test_gdeval_takes_any_query_id():
+    """ERR of a document of grade 1 on the first rank, where the highest grade is 4: (2 - 1) / 16."""
+    run = {"PLAIN-1": {"d1": 2.0}, "q 2": {"d2": 1.0}}
+    found = evaluate({"PLAIN-1": {"d1": 1}, "q 2": {"d1": 1}}, {"mine": run}, ["ERR@10"])
+    assert found.per_query("mine", "ERR@10") == pytest.approx({"PLAIN-1": 1 / 16, "q 2": 0})
+
+
+def test_numrel_counts_what_trec_eval_does_at_any_threshold():
+    found = evaluate({"q1": {"d1": 2, "d2": 1}}, {"mine": {"q1": {"d1": 1.0}}}, ["NumRel"], relevance=2)
+    assert found.mean("mine", "NumRel") == 2
+
+
+def test_a_query_left_without_documents_counts_as_one_that_is_missing():
+    qrels, run = {"q1": {"d1": 1}, "q2": {"d1": 1}}, {"q1": {"d1": 1.0}, "q2": {}}
+    with pytest.warns(DatasetWarning, match="lacks 1 of 2 judged queries"):
+        found = evaluate(qrels, {"mine": run}, ["Judged@10", "AP"])
+    assert found.per_query("mine", "Judged@10") == {"q1": 1, "q2": 0}

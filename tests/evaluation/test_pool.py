@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
+from threading import Thread
 
 import pytest
 
@@ -58,3 +60,13 @@ def test_what_is_not_kept_is_left_out_and_queries_stay():
 def test_ids_of_another_collection():
     with pytest.raises(InputError, match=r"none of the documents of run 'mine' \(such as 'd9'\) is among the 1 "):
         restrict_run({"q1": {"d9": 1.0}}, {"x1"}, name="mine")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_list_may_come_through_a_pipe(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writing = Thread(target=pipe.write_text, args=["\n" + "".join(f"d{number}\n" for number in range(50_000))])
+    writing.start()
+    assert len(read_doc_ids(pipe)) == 50_000
+    writing.join()

@@ -123,3 +123,9 @@ def test_names_cannot_break_a_format():
 def test_a_row_needs_its_cells():
     with pytest.raises(InputError, match="needs 1 labels and 2 cells, found 1 and 1"):
         Table(("system",), (Column("MAP"), Column("MRR")), (Row(("mine",), (Cell(1.0),)),))
+
+
+def test_labels_that_would_break_a_row_do_not():
+    table = Table(("system",), (Column("MAP"),), (Row(("two\nlines",), (Cell(0.5),)), Row(("[how]",), (Cell(0.25),))))
+    assert "| two lines |" in to_markdown(table)
+    assert "\n{}[how] & " in to_latex(table)

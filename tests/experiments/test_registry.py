@@ -86,6 +86,12 @@ def test_an_index_of_another_state_of_the_corpus_is_refused(make_context):
     Path(changed.corpus).write_text(CORPUS.replace("\t", "\tOther words. "))
     with pytest.raises(StorageError, match=r"fish\.4\.index: was built of .*corpus\.tsv as it was before; remove it"):
         changed.index()
+    lexical = make_context(Entry("BM25", "bm25"))
+    lexical.system("BM25")
+    Path(lexical.corpus).write_text(CORPUS.replace("\t", "\tOther words. "))
+    again = Context(lexical.corpus, "fish", lexical.folder, lexical.entries)
+    with pytest.raises(StorageError, match=r"fish\.lexical: was built of"):
+        again.system("BM25")
     (changed.folder / "fish.4.index.corpus").unlink()  # one that was laid there by hand is trusted
     assert changed.index().num_documents == 3
 

@@ -115,6 +115,8 @@ def test_bad_documents_are_refused(tmp_path):
             indexer.index(documents)
     with pytest.raises(InputError, match="document 2 has no 'docno'; found 'text'"):
         indexer.index([DOCUMENTS[0], {"text": "No id."}])
+    with pytest.raises(InputError, match="document 'b': its 'text' must be a string, found NoneType"):
+        indexer.index([DOCUMENTS[0], {"docno": "b", "text": None}])
     with pytest.raises(InputError, match="mode must be one of"):
         ColbertIndexer(tmp_path / "my.index", mode="overwrite")
 
@@ -144,3 +146,4 @@ def test_what_an_indexer_gives_has_the_options_of_the_index(tmp_path):
     indexer = ColbertIndex(tmp_path / "my.index", preset="paper", threads=1).indexer(bits=16, progress=False)
     made = indexer.index(DOCUMENTS)
     assert (made.preset, made.threads) == ("paper", 1)
+    assert made.indexer(threads=2).threads == 2

@@ -8,6 +8,7 @@ pt = pytest.importorskip("pyterrier", reason="needs PyTerrier: pip install colbe
 
 import pandas as pd  # noqa: E402
 
+from colbert_prf import InputError  # noqa: E402
 from colbert_prf.pyterrier import CrossEncoderScorer, RetrievedExpander  # noqa: E402
 
 SMALL = {"feedback_docs": 2, "clusters": 6, "expansion_vectors": 4}
@@ -79,3 +80,21 @@ def test_documents_are_no_queries(index, queries):
     for transformer in (index.end_to_end(), index.prf(**SMALL), index.set_retrieve(), index.bm25()):
         with pytest.raises(pt.validate.InputValidationError, match="docno"):
             transformer(found)
+
+
+def test_different_vectors_are_different_queries_whatever_their_id(index, queries):
+    encoded = index.query_encoder()(queries.head(2))
+    twins = encoded.drop(columns="query").assign(qid="1")
+    found = index.end_to_end(3)(twins)
+    again = index.scorer()(found)
+    expected = dict(zip(found["docno"] + found["rank"].astype(str), found["score"], strict=True))
+    assert again["rank"].tolist() == [0, 1, 2, 0, 1, 2]
+    assert again["score"].tolist() == pytest.approx(
+        [expected[key] for key in again["docno"] + again["rank"].astype(str)], abs=1e-4
+    )
+
+
+def test_vectors_without_their_tokens_are_refused(index, queries):
+    encoded = index.query_encoder()(queries).drop(columns="query_toks")
+    with pytest.raises(InputError, match="there is a column query_embs and no query_toks"):
+        index.end_to_end()(encoded)

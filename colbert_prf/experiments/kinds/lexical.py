@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from colbert_prf.errors import InputError
 from colbert_prf.experiments.context import Context, slug
+from colbert_prf.experiments.digests import digest_of_encoder
 from colbert_prf.experiments.registry import system
 from colbert_prf.lexical import (
     BM25,
@@ -88,11 +89,11 @@ def _index(context: Context, weights: str | None, questions: str | None, num_que
     path = context.path("lexical")
     if made_from is not None:
         # The folder tells one model or file from another of the same name.
-        digest = hashlib.sha256(_content(made_from) + (str(num_queries).encode() if questions else b"")).hexdigest()[:8]
+        counted = f"{num_queries}" if questions else f"{context.bits} {digest_of_encoder(context.model)}"
+        digest = hashlib.sha256(_content(made_from) + counted.encode()).hexdigest()[:8]
         path = context.path(f"{'deepct' if weights else 'doct5query'}.{slug(Path(made_from).name)}.{digest}.lexical")
-    if (path / "manifest.json").is_file():
+    if context.is_built(path):
         return LexicalIndex.open(path)
-    context.folder.mkdir(parents=True, exist_ok=True)
     if weights is not None:
         return _weighted(context, weights, path)
     if questions is not None:

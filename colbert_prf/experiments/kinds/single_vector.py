@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from colbert_prf.experiments.context import Context, slug
-from colbert_prf.experiments.digests import digest_of_model
+from colbert_prf.experiments.digests import digest_of_encoder, digest_of_model
 from colbert_prf.experiments.registry import system
 from colbert_prf.retriever import Retriever
 from colbert_prf.single_vector import (
@@ -54,9 +54,9 @@ def single_vector(
         rocchio = RocchioFeedback(feedback_docs=feedback_docs, alpha=alpha, beta=beta)
         method = AverageFeedback(feedback_docs=feedback_docs) if average else rocchio
     encoder: VectorEncoder = BiEncoder(model) if model else MeanEncoder(context.encoder)
-    path = context.path(f"{_folder_name(model) if model else 'mean'}.vectors")
-    if not (path / "manifest.json").is_file():
-        context.folder.mkdir(parents=True, exist_ok=True)
+    mean = f"mean.{context.bits}.{digest_of_encoder(context.model)[:8]}"
+    path = context.path(f"{_folder_name(model) if model else mean}.vectors")
+    if not context.is_built(path):
         if model:
             VectorIndex.create(path, context.documents(), encoder)
         else:

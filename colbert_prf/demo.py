@@ -9,12 +9,14 @@ import importlib
 import inspect
 import os
 import re
+import shutil
 import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
 from colbert_prf.encoder import Encoder
+from colbert_prf.errors import IndexFormatError
 from colbert_prf.index import Index
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import FORMAT_VERSION
@@ -85,16 +87,19 @@ def demo_index(encoder: Encoder, *, cache: Path | None = None, progress: bool = 
     ).hexdigest()[:16]
     path = (cache or _user_cache()) / f"demo-{digest}.index"
     if IndexLayout(path).manifest.is_file():
-        return Index.open(path, encoder=encoder)
+        try:
+            return Index.open(path, encoder=encoder)
+        except IndexFormatError:
+            shutil.rmtree(path)  # damaged: it can be made again
     path.parent.mkdir(parents=True, exist_ok=True)
     return Index.create(path, passages, encoder=encoder, bits=4, resume=True, progress=progress)
 
 
 def _user_cache() -> Path:
     if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA", "~/AppData/Local")
+        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     else:
-        base = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(base).expanduser() / "colbert-prf"
 
 

@@ -83,3 +83,10 @@ def test_an_index_of_another_format_is_left_alone(few_passages, encoder, tmp_pat
     monkeypatch.setattr(demo, "FORMAT_VERSION", demo.FORMAT_VERSION + 1)
     assert demo.demo_index(encoder, cache=tmp_path, progress=False).num_documents == FEW
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_damaged_index_is_made_again(few_passages, encoder, tmp_path):
+    first = demo.demo_index(encoder, cache=tmp_path, progress=False)
+    [folder] = tmp_path.glob("demo-*.index")
+    (folder / "manifest.json").write_text("{}")
+    assert demo.demo_index(encoder, cache=tmp_path, progress=False).num_documents == first.num_documents

@@ -67,7 +67,9 @@ def _pairs(source: str) -> Iterator[tuple[str, str]]:
         if line.lstrip().startswith("{"):
             try:
                 content = json.loads(line)
-                query, passage = content["query"], content["documents"][0]
+                query, (passage, *_) = content["query"], list(content["documents"])
+                if not (isinstance(query, str) and isinstance(passage, str) and isinstance(content["documents"], list)):
+                    raise TypeError("'query' is a text, 'documents' a list of texts")
             except (ValueError, KeyError, IndexError, TypeError) as error:
                 message = f"expected JSON with 'query' and 'documents' ({error})"
                 raise DatasetError(message, path=source, line=number) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -87,8 +88,10 @@ class ModelFolder:
             return None
         try:
             weights = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
+        except (OSError, ValueError, EOFError, BadZipFile) as error:
             raise ModelError(f"{path}: not an array ({error}); remove it or export the model again") from error
+        if not isinstance(weights, np.ndarray):
+            raise ModelError(f"{path}: an archive, not an array; remove it or export the model again")
         if weights.shape != (vocabulary_size,) or weights.dtype.kind != "f":
             raise ModelError(
                 f"{path}: must hold {vocabulary_size} weights, one a token, found {weights.dtype} of shape "

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from threading import Lock
 from typing import Literal, get_args
 
 from colbert_prf.errors import InputError
@@ -81,4 +82,10 @@ def _porter() -> Callable[[str], str]:
     from snowballstemmer import stemmer
 
     stem: Callable[[str], str] = stemmer("porter").stemWord
-    return stem
+    lock = Lock()
+
+    def alone(word: str) -> str:
+        with lock:  # a stemmer keeps the word it works on
+            return stem(word)
+
+    return alone

@@ -41,15 +41,21 @@ def text_checksum(text: str) -> int:
 def create_lexical(path: Path, entries: Iterable[Entry], analyzer: AnalyzerInfo, *, texts: bool) -> None:
     """Write a lexical index; its manifest appears when everything else is on the disk."""
     layout = IndexLayout(path)
-    if layout.manifest.exists() or layout.foreign():
-        raise StorageError("the folder is not empty; open the lexical index in it, or give a new folder", path=path)
+    _require_empty(layout)
     layout.path.mkdir(parents=True, exist_ok=True)
     with writing(layout, "create"):
+        _require_empty(layout)  # another writer may just have finished
         layout.remove_unused([])  # what a writer that failed left
         written = write_lexical_segments(layout, _fresh(entries, None), generation=1, texts=texts)
         if not written:
             raise InputError("a lexical index needs at least one document, found none")
         _publish(layout, LexicalManifest(1, analyzer, texts, tuple(written)))
+
+
+def _require_empty(layout: IndexLayout) -> None:
+    if layout.manifest.exists() or layout.foreign():
+        message = "the folder is not empty; open the lexical index in it, or give a new folder"
+        raise StorageError(message, path=layout.path)
 
 
 def add_entries(layout: IndexLayout, entries: Iterable[Entry]) -> None:
@@ -61,7 +67,7 @@ def add_entries(layout: IndexLayout, entries: Iterable[Entry]) -> None:
         written = write_lexical_segments(layout, _fresh(entries, old), generation=generation, texts=manifest.texts)
         if written:
             segments = (*manifest.segments, *written)
-            _publish(layout, replace(manifest, generation=generation, segments=segments))
+            _publish(layout, replace(manifest, generation=generation, segments=segments, follows=None))
 
 
 def delete_positions(layout: IndexLayout, choose: Callable[[LexicalSnapshot], npt.NDArray[np.int64]]) -> None:
@@ -73,7 +79,7 @@ def delete_positions(layout: IndexLayout, choose: Callable[[LexicalSnapshot], np
         if gone.any():
             generation = old.manifest.generation + 1
             segments = tuple(_without(layout, old, gone, generation))
-            _publish(layout, replace(old.manifest, generation=generation, segments=segments))
+            _publish(layout, replace(old.manifest, generation=generation, segments=segments, follows=None))
 
 
 def merge_lexical(layout: IndexLayout) -> None:

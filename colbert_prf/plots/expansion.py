@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from colbert_prf.encoder.text import valid_document
 from colbert_prf.errors import InputError, MissingExtraError
 from colbert_prf.plots.labels import place_labels
 from colbert_prf.plots.projection import Projection, fit_projection
@@ -155,7 +156,7 @@ def _empty_figure(title: str, num_panels: int, num_kinds: int) -> tuple[Figure, 
     width, height = columns * WIDTH, rows * HEIGHT + TOP + bottom
     figure = Figure(figsize=(width, height), dpi=100)
     FigureCanvasAgg(figure)
-    figure.suptitle(title, fontsize=14, fontweight="bold", y=1 - 0.22 / height, parse_math=False)
+    figure.suptitle(valid_document(title), fontsize=14, fontweight="bold", y=1 - 0.22 / height, parse_math=False)
     edges = {"left": 0.35 / width, "right": 1 - 0.12 / width, "bottom": bottom / height, "top": 1 - TOP / height}
     grid = {**edges, "wspace": 0.08, "hspace": 0.16}
     axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True, gridspec_kw=grid)

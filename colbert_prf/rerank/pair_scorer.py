@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from colbert_prf.encoder.base import available_cores
 from colbert_prf.encoder.ordered import ordered_map
+from colbert_prf.encoder.text import valid_document
 from colbert_prf.errors import MissingExtraError, ModelError
 
 __all__ = ["OnnxPairScorer", "PairScorer", "TorchPairScorer"]
@@ -103,7 +104,7 @@ class OnnxPairScorer(PairScorer):
         """The score of each text."""
 
         def score(text: str) -> float:
-            pair = self._tokenizer.encode(query, text)
+            pair = self._tokenizer.encode(valid_document(query), valid_document(text))
             given = {"input_ids": pair.ids, "attention_mask": pair.attention_mask, "token_type_ids": pair.type_ids}
             inputs = {name: np.array([given[name]], dtype=np.int64) for name in self._inputs}
             found = float(np.ravel(self._session.run(None, inputs)[0])[0])

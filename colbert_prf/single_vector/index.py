@@ -233,15 +233,17 @@ class _Folder:
 
     def __init__(self, path: Path, *, texts: bool) -> None:
         self.layout = IndexLayout(path)
-        if self.layout.manifest.exists() or self.layout.foreign():
-            raise StorageError("the folder is not empty; open the index in it, or give a new folder", path=path)
-        self.layout.path.mkdir(parents=True, exist_ok=True)
-        self.layout.remove_unused([])  # what a writer that failed left
+        self._require_empty()
         self.folder = self.layout.folder(FOLDER)
-        self.folder.mkdir()
         self.doc_ids: list[str] = []
         self._seen = SeenIds()
-        self._texts = BlobWriter(self.folder, "texts") if texts else None
+        self._keeps_texts = texts
+        self._texts: BlobWriter | None = None
+
+    def _require_empty(self) -> None:
+        if self.layout.manifest.exists() or self.layout.foreign():
+            message = "the folder is not empty; open the index in it, or give a new folder"
+            raise StorageError(message, path=self.layout.path)
 
     def take(self, documents: Iterable[tuple[str, str]]) -> Iterator[str]:
         """Pass the texts on, keeping what the folder keeps of each document."""
@@ -255,7 +257,12 @@ class _Folder:
 
     def write(self, model: str, vectors: Iterator[Vectors]) -> None:
         """Write the vectors, which draw on :meth:`take`, and all else."""
+        self.layout.path.mkdir(parents=True, exist_ok=True)
         with writing(self.layout, "create"):
+            self._require_empty()  # another writer may just have finished
+            self.layout.remove_unused([])  # what a writer that failed left
+            self.folder.mkdir()
+            self._texts = BlobWriter(self.folder, "texts") if self._keeps_texts else None
             try:
                 files, dim = self._written(vectors)
             finally:

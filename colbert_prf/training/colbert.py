@@ -50,7 +50,7 @@ class TrainingReport:
 
 def train_colbert(
     examples: Sequence[Example],
-    base: str,
+    base: str | os.PathLike[str],
     output: str | os.PathLike[str],
     *,
     form: ModelForm | None = None,
@@ -98,11 +98,21 @@ def train_colbert(
         If the disk is full; the last complete state is kept.
     """
     require_trainer()
+    base = os.fspath(base)
     form, settings = form or ModelForm(), settings or TrainingSettings()
     run, identity = begin_run(output, examples, validation, settings, resume=resume, base=base, form=asdict(form))
-    model, fitted = fit_colbert(
-        run, examples, base, form, settings, validation=validation, device=device, progress=progress, on_step=on_step
-    )
+    with run.kept_if_begun():
+        model, fitted = fit_colbert(
+            run,
+            examples,
+            base,
+            form,
+            settings,
+            validation=validation,
+            device=device,
+            progress=progress,
+            on_step=on_step,
+        )
     return _finished(run, model, identity, fitted, len(examples), int8)
 
 

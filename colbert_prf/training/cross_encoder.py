@@ -27,7 +27,7 @@ MAX_LENGTH = 256
 
 def train_cross_encoder(
     examples: Sequence[Example],
-    base: str,
+    base: str | os.PathLike[str],
     output: str | os.PathLike[str],
     *,
     settings: TrainingSettings | None = None,
@@ -50,23 +50,25 @@ def train_cross_encoder(
         Tokens of question and passage together.
     """
     require_trainer()
+    base = os.fspath(base)
     settings = settings or TrainingSettings()
     if settings.loss == "in-batch":
         raise InputError("a cross-encoder has no loss 'in-batch', which would read every pair; use 'pairwise'")
     run, identity = begin_run(
         output, examples, validation, settings, resume=resume, base=base, form={"max_length": max_length}
     )
-    model, fitted = fit_cross_encoder(
-        run,
-        examples,
-        base,
-        settings,
-        max_length=max_length,
-        validation=validation,
-        device=device,
-        progress=progress,
-        on_step=on_step,
-    )
+    with run.kept_if_begun():
+        model, fitted = fit_cross_encoder(
+            run,
+            examples,
+            base,
+            settings,
+            max_length=max_length,
+            validation=validation,
+            device=device,
+            progress=progress,
+            on_step=on_step,
+        )
     num_parameters = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
     with run.room_needed():
         agreement = export_cross_encoder(model.to("cpu"), run.model, name=run.output.name, int8=int8)

@@ -11,6 +11,7 @@ from itertools import chain
 
 from colbert_prf.datasets.opening import Source, read_lines
 from colbert_prf.datasets.writing import open_replacement
+from colbert_prf.encoder.text import valid_document
 from colbert_prf.errors import DatasetError
 
 __all__ = ["Example", "read_examples", "write_examples"]
@@ -157,6 +158,9 @@ def _text(value: str, texts: Mapping[str, str] | None, noun: str, name: str, lin
     if texts is not None and value not in texts:
         raise DatasetError(f"no {noun} has the id {value[:60]!r}; check the ids", path=name, line=line)
     text = value if texts is None else texts[value]
+    if text != valid_document(text):
+        message = f"a {noun} holds half of a surrogate pair, which is not text; repair it"
+        raise DatasetError(message, path=name, line=line)
     if not text.strip():
         which = f"the {noun} {value!r}" if texts is not None else f"a {noun}"
         raise DatasetError(f"{which} has no text; write one, or remove the line", path=name, line=line)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from colbert_prf.errors import InputError, StorageError
+from colbert_prf.errors import InputError, ModelError, StorageError
 from colbert_prf.training.card import write_card
 from colbert_prf.training.examples import Example
 from colbert_prf.training.settings import TrainingSettings, digest_of
@@ -81,9 +81,21 @@ class TrainingRun:
                     "folder to begin again"
                 )
             return
+        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+            raise InputError(f"{self.folder} is in the way, and no run of ours; name another output, or move it")
         with self.room_needed():
             self.folder.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(wanted, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+    @contextmanager
+    def kept_if_begun(self) -> Iterator[None]:
+        """Remove the folder of a run that is refused before its first state: there is nothing to resume."""
+        try:
+            yield
+        except (InputError, ModelError):
+            if self.last_checkpoint() is None:
+                shutil.rmtree(self.folder, ignore_errors=True)
+            raise
 
     def check_room(self, num_bytes: int) -> None:
         """Refuse to begin where the states would not fit."""
@@ -155,6 +167,8 @@ def begin_run(
     if not examples:
         raise InputError("there are no examples to learn from")
     settings.check_examples(examples)
+    if any(len(example.documents) < 2 for example in validation):
+        raise InputError("an example to validate with needs a negative to rank; mine some, or do without validation")
     identity = {
         "examples": digest_of(examples),
         "validation": digest_of(validation),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from colbert_prf.errors import InputError
@@ -38,3 +41,17 @@ def test_porter_steps_are_those_of_1980():
 def test_unknown_names_are_refused():
     with pytest.raises(InputError, match="stemmer must be one of"):
         Analyzer(stemmer="krovetz")
+
+
+def test_threads_may_share_an_analyzer():
+    stems, endings = ("hope", "commun", "relat", "operat"), ("ization", "fulness", "ing")
+    words = [f"{stem}{number}{ending}" for number in range(10, 99) for stem in stems for ending in endings]
+    expected = [Analyzer().term(word) for word in words]
+    shared, switching = Analyzer(), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as executor:
+            found = list(executor.map(shared.term, words))
+    finally:
+        sys.setswitchinterval(switching)
+    assert found == expected

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colbert_prf import Index, IndexFormatError, IndexLockedError, InputError, StorageError
+from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.lock import writing
 from colbert_prf.lexical import BM25, Analyzer, LexicalIndex, changes
 
@@ -159,6 +160,13 @@ class TestBesideAVectorIndex:
         vectors.add([("bank", "A river bank.")])
         assert [doc_id for doc_id, _ in found(LexicalIndex.of(vectors), "river")] == ["bank"]
 
+    def test_what_was_changed_by_itself_is_put_right(self, vectors):
+        lexical = LexicalIndex.of(vectors)
+        expected = BM25(lexical).search("goldfish bank").doc_ids
+        lexical.delete(expected[:1])
+        lexical.add([("stray", "A goldfish on the bank.")])
+        assert BM25(LexicalIndex.of(vectors)).search("goldfish bank").doc_ids == expected
+
     def test_another_analyzer_makes_it_anew(self, vectors):
         assert found(LexicalIndex.of(vectors), "ponds")
         plain = Analyzer(stop_words="none", stemmer="none")
@@ -170,3 +178,18 @@ class TestBesideAVectorIndex:
         bare = Index.create(tmp_path / "b", [("a", "Some text.")], encoder=encoder, bits=4, texts=False, progress=False)
         with pytest.raises(InputError, match=r"LexicalIndex\.create"):
             LexicalIndex.of(bare)
+
+
+def test_an_index_that_another_writer_just_finished_is_left_alone(tmp_path, monkeypatch):
+    real, calls = IndexLayout.foreign, []
+
+    def finished_meanwhile(layout):
+        calls.append(layout)
+        if len(calls) == 1:
+            LexicalIndex.create(tmp_path / "lexical", [("a", "Goldfish grow.")])
+        return real(layout)
+
+    monkeypatch.setattr(IndexLayout, "foreign", finished_meanwhile)
+    with pytest.raises(StorageError, match="the folder is not empty"):
+        LexicalIndex.create(tmp_path / "lexical", [("b", "Bank rates fell.")])
+    assert LexicalIndex.open(tmp_path / "lexical").num_documents == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from colbert_prf import Index, IndexFormatError, IndexMismatchError, InputError, StorageError
+from colbert_prf import Index, IndexFormatError, IndexLockedError, IndexMismatchError, InputError, StorageError
 from colbert_prf.single_vector import (
     AverageFeedback,
     BiEncoder,
@@ -159,3 +159,14 @@ def test_a_bi_encoder_of_sentence_transformers(tmp_path):
     bi = BiEncoder(Model())
     index = VectorIndex.create(tmp_path / "v", DOCUMENTS, bi, progress=False)
     assert found(SingleVector(index, bi), "1 0.5", 1) == [("y", 1.1)]
+
+
+def test_a_second_writer_does_not_touch_what_the_first_writes(tmp_path):
+    def documents():
+        yield DOCUMENTS[0]
+        with pytest.raises(IndexLockedError):
+            VectorIndex.create(tmp_path / "v", DOCUMENTS[1:], NumberEncoder(), progress=False)
+        yield DOCUMENTS[1]
+
+    index = VectorIndex.create(tmp_path / "v", documents(), NumberEncoder(), progress=False)
+    assert found(SingleVector(index, NumberEncoder()), "1 0") == [("x", 1.0), ("y", 0.8)]

@@ -305,3 +305,25 @@ def test_a_disk_too_small_is_refused_and_a_full_one_named(base, tmp_path, monkey
         trained(base, tmp_path / "model", resume=True)
     monkeypatch.undo()
     assert fitted(base, tmp_path / "other")[1].steps == 4
+
+
+def test_a_folder_that_is_no_run_is_left_alone(base, tmp_path):
+    (tmp_path / "model.training").mkdir()
+    (tmp_path / "model.training" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"model\.training is in the way, and no run of ours"):
+        train_colbert(EXAMPLES, base, tmp_path / "model", form=FORM, settings=SETTINGS, progress=False)
+    assert (tmp_path / "model.training" / "notes.txt").read_text() == "mine"
+
+
+def test_a_run_that_is_refused_leaves_nothing_to_resume(base, tmp_path):
+    with pytest.raises(InputError, match="layers must be at most"):
+        train_colbert(
+            EXAMPLES, base, tmp_path / "model", form=FORM, settings=replace(SETTINGS, layers=99), progress=False
+        )
+    assert not (tmp_path / "model.training").exists()
+
+
+def test_validation_needs_negatives(base, tmp_path):
+    pairs = [Example("do goldfish grow", ("a goldfish grows, in a tank.",))]
+    with pytest.raises(InputError, match="an example to validate with needs a negative to rank"):
+        train_colbert(EXAMPLES, base, tmp_path / "model", settings=SETTINGS, validation=pairs, progress=False)

@@ -87,3 +87,10 @@ def test_a_passage_without_text_behind_an_id_is_named(tmp_path):
 def test_an_empty_file_is_refused(tmp_path):
     with pytest.raises(DatasetError, match="nothing to learn from"):
         examples_of(tmp_path, "\n")
+
+
+def test_half_of_a_surrogate_pair_is_refused_with_its_line(tmp_path):
+    examples = [{"query": query, "documents": ["b", "c"]} for query in ("a", "a\ud83d")]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, examples)))
+    with pytest.raises(DatasetError, match="line 2: a query holds half of a surrogate pair"):
+        list(read_examples([tmp_path / "a.jsonl"]))

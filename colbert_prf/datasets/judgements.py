@@ -89,6 +89,9 @@ def _judgements(name: str) -> Iterator[_Judgement]:
             if len(columns) != 3 or not all(column.strip() for column in columns):
                 message = f"expected 3 columns separated by tabs, query-id, corpus-id and score, found {line!r}"
                 raise DatasetError(message, path=name, line=number)
+            if padded := next((column for column in columns[:2] if column != column.strip()), None):
+                message = f"the id {padded!r} begins or ends with a space; remove it"
+                raise DatasetError(message, path=name, line=number)
             yield _Judgement(number, *columns)
         else:
             if len(columns) != 4:

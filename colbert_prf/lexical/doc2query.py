@@ -189,7 +189,9 @@ def _from_json(line: str) -> tuple[str, list[str]]:
     queries = next((content[key] for key in _QUERIES if key in content), None)
     if doc_id is None or queries is None:
         raise ValueError(f"expected an id ({', '.join(_IDS)}) and questions ({', '.join(_QUERIES)})")
-    questions = [queries] if isinstance(queries, str) else list(queries)
+    if not isinstance(queries, str | list):
+        raise ValueError("questions must be a text or a list of texts")
+    questions = [queries] if isinstance(queries, str) else queries
     if not all(isinstance(question, str) for question in questions):
         raise ValueError("questions must be texts")
     return str(doc_id), questions

@@ -130,7 +130,8 @@ def find_in_run(
 def _eligible(ranking: Sequence[tuple[str, float]], positive: str, positives: set[str], mining: Mining) -> list[str]:
     ceiling = float("inf")
     if mining.ceiling is not None:
-        ceiling = next((mining.ceiling * score for text, score in ranking if _plain(text) == positive), ceiling)
+        share = 1 - mining.ceiling
+        ceiling = next((score - share * abs(score) for text, score in ranking if _plain(text) == positive), ceiling)
     seen = set(positives)
     left = []
     for text, score in ranking[mining.skip :]:

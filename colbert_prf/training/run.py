@@ -74,7 +74,7 @@ class TrainingRun:
                 raise InputError(
                     f"{self.folder} holds an interrupted run; continue it with --resume, or remove the folder"
                 )
-            found = json.loads(file.read_text(encoding="utf-8"))
+            found = _read_identity(file)
             if changed := sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key)):
                 raise InputError(
                     f"{self.folder} holds a run with other {', '.join(changed)}; resume with the same, or remove the "
@@ -146,6 +146,16 @@ class TrainingRun:
                 "the disk is full; the last complete state is kept: make room, then continue with --resume",
                 path=self.folder,
             ) from error
+
+
+def _read_identity(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{file} is damaged ({error}); remove its folder to begin again") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{file} is not that of a run; remove its folder to begin again")
+    return found
 
 
 def begin_run(

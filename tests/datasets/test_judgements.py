@@ -87,3 +87,9 @@ def test_the_real_judgements(shared_data: Path, name: str, num_judgements: int, 
     qrels = read_qrels(shared_data / name)
     assert sum(map(len, qrels.values())) == num_judgements
     assert len(qrels) == num_queries
+
+
+def test_ids_of_beir_have_no_space_around_them(tmp_path):
+    (tmp_path / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1 \td1\t1\n")
+    with pytest.raises(DatasetError, match=r"line 2: the id 'q1 ' begins or ends with a space; remove it"):
+        read_qrels(tmp_path / "test.tsv")

@@ -80,3 +80,9 @@ def test_a_run_of_another_system_is_mined():
 def test_mining_that_cannot_be(options, message):
     with pytest.raises(InputError, match=message):
         Mining(**options)
+
+
+def test_a_ceiling_is_below_the_positive_also_where_scores_are_negative():
+    found = [("good", -2.0), ("nearly", -2.05), ("worse", -2.5), ("better", -1.0)]
+    [mined] = mine_negatives([Example("q", ("good",))], lambda query: found, Mining(negatives=1, ceiling=0.9))
+    assert mined.documents == ("good", "worse")

@@ -47,10 +47,17 @@ def corpus_options(command: Command) -> Command:
     )(command)
 
 
+class _Console(Console):
+    """A console that leaves it to the command what to do when the reader of a pipe has gone."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Open standard output: colours only on a terminal, and in a pipe lines as long as they are."""
-    output = Console(highlight=False)
-    return output if output.is_terminal else Console(highlight=False, width=1_000_000, soft_wrap=True)
+    output = _Console(highlight=False)
+    return output if output.is_terminal else _Console(highlight=False, width=1_000_000, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:

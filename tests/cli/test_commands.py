@@ -211,12 +211,13 @@ def test_wrong_usage_is_exit_code_2(arguments):
     assert "Traceback" not in done.stderr
 
 
-def test_a_closed_pipe_is_no_error(corpus):
+@pytest.mark.parametrize(("option", "first"), [("--json", "["), ("--explain", "fish")])
+def test_a_closed_pipe_is_no_error(corpus, option, first):
     command = (
-        f'"{sys.executable}" -c "from colbert_prf.cli import main; main()" search "{corpus}" fish --json | head -n 1'
+        f'"{sys.executable}" -c "from colbert_prf.cli import main; main()" search "{corpus}" fish {option} | head -n 1'
     )
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
-    assert done.stdout == "[\n"
+    assert done.stdout == f"{first}\n"
     assert done.stderr == ""
     assert done.returncode == 0
 

@@ -35,6 +35,13 @@ def test_a_hit_of_feedback_is_explained_by_the_query_that_found_it(searcher):
         assert len(explanation.matches) == len(ranking.encoded_query)
 
 
+def test_an_explanation_searches_as_deep_as_the_search_did(searcher, monkeypatch):
+    asked, search = [], searcher.search
+    monkeypatch.setattr(searcher, "search", lambda query, k, **options: asked.append(k) or search(query, k, **options))
+    EndToEnd(searcher, feedback=ColbertPRF(feedback_docs=1)).explain("do goldfish grow", "a", k=2)
+    assert asked == [2]
+
+
 def test_many_queries_are_answered_in_order():
     class Echo(Retriever):
         def search(self, query, k=1000):

@@ -10,6 +10,7 @@ import click
 
 from colbert_prf.cli.output import console, json_option, print_json
 from colbert_prf.encoder import Encoder
+from colbert_prf.encoder.base import may_be_on_the_hub
 from colbert_prf.errors import InputError
 from colbert_prf.index.layout import IndexLayout
 
@@ -29,7 +30,7 @@ def info(source: str | None, as_json: bool) -> None:
       colbert-prf info my-model --json
     """
     is_index = source is not None and IndexLayout(Path(source)).manifest.is_file()
-    if source and not is_index and not Path(source).is_dir() and source.count("/") != 1:
+    if source and not Path(source).is_dir() and not may_be_on_the_hub(source):
         raise InputError(f"{source}: there is no such index or model folder")
     facts = _index_facts(source) if source and is_index else _model_facts(source)
     if as_json:

@@ -128,12 +128,10 @@ def train(triples: tuple[str, ...], base: str, output: Path, kind: str, as_json:
     """
     from colbert_prf.training import TrainingSettings
     from colbert_prf.training.fitting import require_trainer
+    from colbert_prf.training.run import TrainingRun
 
     require_trainer()
-    if output.exists():  # said before an hour of mining, not after
-        raise InputError(f"{output} exists already; name another folder, or remove it first")
-    if not options["resume"] and output.with_name(f"{output.name}.training").exists():
-        raise InputError(f"{output}.training holds an interrupted run; continue it with --resume, or remove the folder")
+    TrainingRun(output).check(resume=options["resume"])  # said before an hour of mining, not after
     settings = {name: options[name] for name in TrainingSettings.__dataclass_fields__ if options.get(name) is not None}
     checked = TrainingSettings(**settings)  # a bad setting is an error before anything is read
     examples, validation = _examples(triples, options)

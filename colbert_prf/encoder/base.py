@@ -69,7 +69,7 @@ class Encoder(ABC):
             from colbert_prf.encoder.onnx import OnnxEncoder
 
             return OnnxEncoder(folder, threads=threads, query_weights=query_weights)
-        if not folder.path.is_dir() and not _may_be_on_the_hub(os.fspath(model)):
+        if not folder.path.is_dir() and not may_be_on_the_hub(os.fspath(model)):
             raise ModelError(
                 f"{model}: no such model folder; give a folder, a name on the hub (owner/name), or nothing"
             )
@@ -164,6 +164,6 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _may_be_on_the_hub(model: str) -> bool:
+def may_be_on_the_hub(model: str) -> bool:
     """Tell ``owner/name`` from ``./model``, ``a/b/c`` and a mistyped folder, for which nobody should ask a network."""
     return not model.startswith((".", "~", os.sep)) and len(Path(model).parts) == 2

@@ -114,7 +114,7 @@ class Context:
         return self.folder / f"{slug(self.name)}.{name}"
 
     def is_built(self, path: Path) -> bool:
-        """Whether there is an index of the corpus as it is; if not, note of what one is about to be built.
+        """Whether there is an index of the corpus as it is.
 
         Raises
         ------
@@ -122,16 +122,16 @@ class Context:
             If it was built, or begun, of the corpus as it was before. One without a note was laid there by hand, and is
             trusted.
         """
-        note, there = path.with_name(f"{path.name}.corpus"), (path / "manifest.json").is_file()
-        if note.is_file() and note.read_text(encoding="utf-8") != self.corpus_digest:
-            if path.exists():
-                message = f"was built of {self.corpus} as it was before; remove it, or choose another folder"
-                raise StorageError(message, path=path)
-            note.unlink()
-        if not there and not note.is_file():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            note.write_text(self.corpus_digest, encoding="utf-8")
-        return there
+        note = _note_beside(path)
+        if path.exists() and note.is_file() and note.read_text(encoding="utf-8") != self.corpus_digest:
+            message = f"was built of {self.corpus} as it was before; remove it, or choose another folder"
+            raise StorageError(message, path=path)
+        return (path / "manifest.json").is_file()
+
+    def note_building(self, path: Path) -> None:
+        """Write down, beside an index that is about to be built, of what."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        _note_beside(path).write_text(self.corpus_digest, encoding="utf-8")
 
     def index(self, bits: int | None = None, model: str | None = None) -> Index:
         """The index of the documents, built once and found again later; an interrupted build is continued."""
@@ -168,4 +168,9 @@ class Context:
         path = self.path(f"{slug(model)}.{bits}.index" if model else f"{bits}.index")
         if self.is_built(path):
             return Index.open(path, encoder=encoder)
+        self.note_building(path)
         return Index.create(path, self.documents(), encoder=encoder, bits=bits, resume=True)
+
+
+def _note_beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.corpus")

@@ -50,6 +50,29 @@ class TrainingRun:
         """The finished model, before it is moved to ``output``."""
         return self.folder / "model"
 
+    @property
+    def identity(self) -> Path:
+        """What the run consists of; where this file is, a run was begun."""
+        return self.folder / "run.json"
+
+    def check(self, *, resume: bool) -> None:
+        """Refuse an output, or states, that are in the way.
+
+        Raises
+        ------
+        InputError
+            If the output exists, if an interrupted run is in the way, or something that is no run.
+        """
+        if self.output.exists():
+            raise InputError(f"{self.output} exists already; name another folder, or remove it first")
+        if self.identity.exists():
+            if not resume:
+                raise InputError(
+                    f"{self.folder} holds an interrupted run; continue it with --resume, or remove the folder"
+                )
+        elif self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+            raise InputError(f"{self.folder} is in the way, and no run of ours; name another output, or move it")
+
     def open(self, identity: Mapping[str, Any], *, resume: bool) -> None:
         """Begin, or take up what was interrupted.
 
@@ -65,27 +88,19 @@ class TrainingRun:
         InputError
             If the output exists, if an interrupted run is in the way, or if it was another run.
         """
-        if self.output.exists():
-            raise InputError(f"{self.output} exists already; name another folder, or remove it first")
-        file = self.folder / "run.json"
+        self.check(resume=resume)
         wanted = json.loads(json.dumps(identity))
-        if self.folder.exists() and file.exists():
-            if not resume:
-                raise InputError(
-                    f"{self.folder} holds an interrupted run; continue it with --resume, or remove the folder"
-                )
-            found = _read_identity(file)
+        if self.identity.exists():
+            found = _read_identity(self.identity)
             if changed := sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key)):
                 raise InputError(
                     f"{self.folder} holds a run with other {', '.join(changed)}; resume with the same, or remove the "
                     "folder to begin again"
                 )
             return
-        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
-            raise InputError(f"{self.folder} is in the way, and no run of ours; name another output, or move it")
         with self.room_needed():
             self.folder.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(wanted, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+            self.identity.write_text(json.dumps(wanted, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
     @contextmanager
     def kept_if_begun(self) -> Iterator[None]:

@@ -94,6 +94,7 @@ def _index(context: Context, weights: str | None, questions: str | None, num_que
         path = context.path(f"{'deepct' if weights else 'doct5query'}.{slug(Path(made_from).name)}.{digest}.lexical")
     if context.is_built(path):
         return LexicalIndex.open(path)
+    context.note_building(path)
     if weights is not None:
         return _weighted(context, weights, path)
     if questions is not None:

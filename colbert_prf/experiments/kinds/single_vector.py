@@ -57,6 +57,7 @@ def single_vector(
     mean = f"mean.{context.bits}.{digest_of_encoder(context.model)[:8]}"
     path = context.path(f"{_folder_name(model) if model else mean}.vectors")
     if not context.is_built(path):
+        context.note_building(path)
         if model:
             VectorIndex.create(path, context.documents(), encoder)
         else:

@@ -23,10 +23,10 @@ from effectiveness import POOL, encode, open_searcher
 from numpy.typing import NDArray
 
 from colbert_prf import ColbertPRF, EncodedQuery, Index, Ranking, Searcher
-from colbert_prf.feedback.base import likely_tokens
+from colbert_prf.feedback.base import most_likely
 from colbert_prf.feedback.clustering import Representatives, represent
-from colbert_prf.feedback.source import ALONE, FeedbackVectors, SnapshotSource
-from colbert_prf.kernels.parallel import Workers
+from colbert_prf.feedback.source import FeedbackVectors, SnapshotSource
+from colbert_prf.kernels.parallel import ALONE, Workers
 
 Search = Callable[[EncodedQuery], Ranking]
 
@@ -65,7 +65,7 @@ def main() -> None:
     agreement = mean(same_best(searcher, query, arguments.k) for query in queries)
     print(f"\nBest 100 of the Ranker that a search from scratch has too: {100 * agreement:.2f}")
     assert isinstance(searcher.index, Index)
-    found, named = neighbours(searcher, queries[:: max(1, len(queries) // 12)])
+    found, named = neighbours(searcher, queries)
     print(f"Ten nearest vectors found: {found:.3f}; same token as by comparing with all: {named:.3f}")
 
 
@@ -116,33 +116,37 @@ def same_best(searcher: Searcher, query: EncodedQuery, k: int) -> float:
 
 
 def neighbours(searcher: Searcher, queries: list[EncodedQuery]) -> tuple[float, float]:
-    """Of the centroids of some queries: the share of the ten nearest vectors found, and of tokens that are the same."""
-    snapshot, parameters = searcher.index.snapshot, ColbertPRF()
-    source = SnapshotSource(snapshot)
-    everything = np.concatenate([segment.vectors(0, len(segment)) for segment in snapshot.segments])
-    token_ids = np.concatenate([segment.token_ids for segment in snapshot.segments]).astype(np.int32)
-    found, same = [], []
+    """Of the centroids of all queries: the share of the ten nearest vectors found, and of tokens that are the same."""
+    source, parameters = SnapshotSource(searcher.index.snapshot), ColbertPRF()
+    vectors, near = [], []
     for query in queries:
-        places = source.positions(searcher.search(query, k=3).doc_ids)
-        feedback = source.vectors_of(places)
-        vectors = represent(feedback, parameters.clusters, method="kmeans", seed=42, workers=ALONE).vectors
-        near = source.nearest_tokens(vectors, parameters.neighbours, feedback)
-        products = vectors @ everything.T
-        # The definition sorts all of them, which takes minutes here.
-        rows = np.argpartition(-products, parameters.neighbours, axis=1)[:, : parameters.neighbours]
-        order = np.argsort(-np.take_along_axis(products, rows, axis=1), axis=1)
-        rows = np.take_along_axis(rows, order, axis=1)
-        farthest = np.take_along_axis(products, rows[:, -1:], axis=1)
-        # A neighbour was found if it is as near as the last of the true ones, rounding aside.
-        found.append(np.mean(near.similarities >= farthest - 1e-3))
-        for mine, true in zip(near.token_ids, token_ids[rows], strict=True):
-            same.append(most_likely(mine, source) == most_likely(true, source))
-    return float(np.mean(found)), float(np.mean(same))
+        feedback = source.vectors_of(source.positions(searcher.search(query, k=3).doc_ids))
+        vectors.append(represent(feedback, parameters.clusters, method="kmeans", seed=42, workers=ALONE).vectors)
+        near.append(source.nearest_tokens(vectors[-1], parameters.neighbours, feedback))
+    token_ids, similarities = (np.concatenate(parts) for parts in zip(*near, strict=True))
+    true_ids, true = nearest_of_all(source, np.concatenate(vectors), parameters.neighbours)
+    # A neighbour was found if it is as near as the last of the true ones, rounding aside.
+    found = np.mean(similarities >= true[:, -1:] - 1e-3)
+    same = most_likely(token_ids, source.special_ids) == most_likely(true_ids, source.special_ids)
+    return float(found), float(np.mean(same))
 
 
-def most_likely(neighbours: NDArray[np.int32], source: SnapshotSource) -> int | None:
-    likely = likely_tokens(neighbours, source.special_ids)
-    return likely[0][0] if likely else None
+def nearest_of_all(
+    source: SnapshotSource, vectors: NDArray[np.float32], count: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """The tokens of the nearest of all document vectors, nearest first, and how near they are, both (n, count)."""
+    token_ids, near = np.full((len(vectors), count), -1, np.int32), np.full((len(vectors), count), -np.inf, np.float32)
+    for segment in source.snapshot.segments:
+        for start, end in segment.ranges():
+            products = vectors @ segment.vectors(start, end).T
+            # Sorting all of them would take minutes.
+            rows = np.argpartition(-products, min(count, products.shape[1] - 1), axis=1)[:, :count]
+            tokens = segment.token_ids[segment.offsets[start] : segment.offsets[end]][rows].astype(np.int32)
+            token_ids = np.concatenate([token_ids, tokens], axis=1)
+            near = np.concatenate([near, np.take_along_axis(products, rows, axis=1)], axis=1)
+            order = np.argsort(-near, axis=1, kind="stable")[:, :count]
+            token_ids, near = (np.take_along_axis(part, order, axis=1) for part in (token_ids, near))
+    return token_ids, near
 
 
 if __name__ == "__main__":

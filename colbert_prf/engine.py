@@ -174,10 +174,10 @@ def first_pass(
     allowed
         Whether each position may be found, of shape (num_positions,).
     """
-    from colbert_prf.kernels.interaction import byte_table, centroid_scores
+    from colbert_prf.kernels.interaction import byte_table
 
     with effort.stage("centroids"):
-        table = centroid_scores(snapshot.codec.centroids, snapshot.codec.pad(query.vectors), **effort.workers)
+        table = snapshot.codec.scores(query.vectors, effort.workers)
         values = byte_table(table)
     with effort.stage("candidates"):
         chosen = candidates_of(snapshot, values, len(query), k, effort.probes, allowed)
@@ -289,12 +289,11 @@ def exact_scores(
         Of shape (num_documents,).
     """
     from colbert_prf.kernels.exact import maxsim_of_packed, maxsim_of_vectors
-    from colbert_prf.kernels.interaction import centroid_scores
 
     codec = snapshot.codec
     vectors = codec.pad(query.vectors)
     if table is None and codec.bits < 16:
-        table = centroid_scores(codec.centroids, vectors, **effort.workers)
+        table = codec.scores(query.vectors, effort.workers)
     bounds = np.searchsorted(positions, snapshot.starts)
     parts = [np.empty(0, np.float32)]
     for segment, start, first, last in zip(snapshot.segments, snapshot.starts, bounds, bounds[1:], strict=False):

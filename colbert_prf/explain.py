@@ -44,13 +44,11 @@ def _in_memory(index: MemoryIndex, query: EncodedQuery, doc_id: str) -> tuple[To
 
 def _compressed(snapshot: Snapshot, query: EncodedQuery, doc_id: str) -> tuple[TokenIds, npt.NDArray[np.float32]]:
     from colbert_prf.kernels.exact import similarities_definition
-    from colbert_prf.kernels.interaction import centroid_scores
 
     position = int(snapshot.positions([doc_id])[0])
     token_ids, codec = snapshot.token_ids(position), snapshot.codec
     if codec.bits == 16:
         return token_ids, snapshot.vectors(position) @ query.vectors.T
     segment, place = snapshot.place(position)
-    vectors = codec.pad(query.vectors)
-    table = centroid_scores(codec.centroids, vectors)
+    vectors, table = codec.pad(query.vectors), codec.scores(query.vectors)
     return token_ids, similarities_definition(vectors, table, codec.residuals, packed_vectors(segment), place)

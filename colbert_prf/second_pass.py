@@ -36,15 +36,16 @@ def default_rescore_again(k: int, expansion: Expansion) -> int:
     """Documents the second pass scores exactly for ``k`` results.
 
     Only the part of the added vectors is approximate: the more of the query's weight they have, the more documents.
+    With so many the best 1,000 are found as well as by the first pass, see ``docs/engine.md``.
 
     >>> from colbert_prf.types import ExpansionVector
-    >>> query = EncodedQuery(np.array([7, 9], np.int32), np.eye(2, dtype=np.float32), np.array([19, 1], np.float32))
-    >>> default_rescore_again(1000, Expansion(query, (ExpansionVector(9, ((9, 1.0),), 5.1, 1.0),)))
-    1200
+    >>> query = EncodedQuery(np.array([7, 9], np.int32), np.eye(2, dtype=np.float32), np.array([3, 2], np.float32))
+    >>> default_rescore_again(1000, Expansion(query, (ExpansionVector(9, ((9, 1.0),), 5.1, 2.0),)))
+    1400
     """
     weights = expansion.query.weights
     share = float(weights[expansion.num_original :].sum() / max(weights.sum(), np.float32(1e-30)))
-    return k + round(k * min(2 * share, 1.0)) + 100
+    return k + max(90, round(2.5 * share**2 * k))
 
 
 def find_again(
@@ -69,11 +70,11 @@ def find_again(
     effort
         How hard to try.
     """
-    from colbert_prf.kernels.interaction import byte_table, centroid_scores
+    from colbert_prf.kernels.interaction import byte_table
     from colbert_prf.kernels.topk import best
 
     with effort.stage("centroids again"):
-        table = centroid_scores(snapshot.codec.centroids, snapshot.codec.pad(added.vectors), **effort.workers)
+        table = snapshot.codec.scores(added.vectors, effort.workers)
         values = byte_table(table)
     with effort.stage("candidates again"):
         chosen, known = first.chosen, first.approximate
@@ -82,16 +83,23 @@ def find_again(
             chosen = [_united(old, new) for old, new in zip(chosen, more, strict=True)]
             known = interact_with(snapshot, first.values, first.query, chosen, effort)
     with effort.stage("interaction again"):
-        positions = positions_of(snapshot, chosen)
-        places = first.places if chosen is first.chosen else np.searchsorted(positions, first.positions)
-        estimates = _estimates(first, places, np.concatenate([np.empty(0, np.float32), *known]))
-        kept, count = np.flatnonzero(np.isfinite(estimates)), max(k, effort.rescore)
-        if len(kept) > count:
-            leaders = _leaders(first.scores, places, estimates, count)
-            worst = _with_added(snapshot, values, added, positions[leaders], estimates[leaders], effort).min()
-            kept = np.flatnonzero(_hopeful(estimates, worst, values, added))
-        promising = best(_with_added(snapshot, values, added, positions[kept], estimates[kept], effort), count)
-        positions = positions[kept[promising]]
+        positions = first.positions
+        estimates = _with_added(snapshot, values, added, positions, first.scores, effort)
+        approximate = np.concatenate([np.empty(0, np.float32), *known])
+        everything = None if chosen is first.chosen else positions_of(snapshot, chosen)
+        places = first.places if everything is None else np.searchsorted(everything, positions)
+        # What the approximation misses of an original score, where it is known.
+        missing = np.median(first.scores - approximate[places]) if len(places) else np.float32(0)
+        count = max(k, effort.rescore)
+        worst = estimates[best(estimates, count)].min() if len(estimates) >= count else np.float32(-np.inf)
+        hopeful = _hopeful(approximate, places, worst - missing, values, added)
+        if len(hopeful):
+            others = (positions_of(snapshot, chosen) if everything is None else everything)[hopeful]
+            theirs = _with_added(snapshot, values, added, others, approximate[hopeful] + missing, effort)
+            positions, estimates = np.concatenate([positions, others]), np.concatenate([estimates, theirs])
+            order = np.argsort(positions)
+            positions, estimates = positions[order], estimates[order]
+        positions = positions[best(estimates, count)]
     return _scored(snapshot, first, added, table, positions, k, effort)
 
 
@@ -110,11 +118,11 @@ def score_again(
     Of these the best by the known score and the approximate score of the added vectors are scored exactly: as many as
     ``effort.rescore``, which are more than the ``k`` wanted.
     """
-    from colbert_prf.kernels.interaction import byte_table, centroid_scores
+    from colbert_prf.kernels.interaction import byte_table
     from colbert_prf.kernels.topk import best
 
     with effort.stage("centroids again"):
-        table = centroid_scores(snapshot.codec.centroids, snapshot.codec.pad(added.vectors), **effort.workers)
+        table = snapshot.codec.scores(added.vectors, effort.workers)
     positions, scores = first.positions, first.scores
     if depth is not None:
         kept = np.sort(np.argsort(-scores, kind="stable")[:depth])
@@ -128,25 +136,6 @@ def score_again(
 
 def _united(old: npt.NDArray[np.int64] | None, new: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
     return None if old is None or new is None else np.union1d(old, new)
-
-
-def _estimates(
-    first: FirstPass, places: npt.NDArray[np.int64], approximate: npt.NDArray[np.float32]
-) -> npt.NDArray[np.float32]:
-    """What is known of the original score: exact, or approximate and raised by what the approximation misses."""
-    missing = first.scores - approximate[places]
-    estimates = approximate + (np.median(missing) if len(missing) else np.float32(0))
-    estimates[places] = first.scores
-    return estimates
-
-
-def _leaders(
-    scores: npt.NDArray[np.float32], places: npt.NDArray[np.int64], estimates: npt.NDArray[np.float32], count: int
-) -> npt.NDArray[np.int64]:
-    """So many candidates of high scores, ascending: of those scored exactly if they are enough."""
-    from colbert_prf.kernels.topk import best
-
-    return places[best(scores, count)] if len(places) >= count else best(estimates, count)
 
 
 def _with_added(
@@ -163,13 +152,20 @@ def _with_added(
 
 
 def _hopeful(
-    estimates: npt.NDArray[np.float32], worst: np.float32, values: ByteTable, added: EncodedQuery
-) -> npt.NDArray[np.bool_]:
-    """Which documents may score as high as ``worst`` if the added vectors give them as much as they can give to any."""
+    approximate: npt.NDArray[np.float32],
+    places: npt.NDArray[np.int64],
+    worst: np.float32,
+    values: ByteTable,
+    added: EncodedQuery,
+) -> npt.NDArray[np.int64]:
+    """The candidates beside some places that may reach ``worst`` if the added vectors give them as much as to any."""
     from colbert_prf.kernels.interaction import largest_scores
 
-    # A little less, for sums are rounded.
-    return np.asarray(estimates >= worst - added.weights @ largest_scores(values)[: len(added)] - np.float32(1e-3))
+    # A little less, for sums are rounded; a document without vectors, at minus infinity, never.
+    least = float(worst - added.weights @ largest_scores(values)[: len(added)]) - 1e-3
+    hopeful = approximate >= np.float32(max(least, float(np.finfo(np.float32).min)))
+    hopeful[places] = False
+    return np.flatnonzero(hopeful)
 
 
 def _scored(

@@ -37,6 +37,10 @@ def query(seed: int, count: int, weight: float) -> EncodedQuery:
     return EncodedQuery(np.arange(count, dtype=np.int32), vectors, np.full(count, weight, dtype=np.float32))
 
 
+def all_beside(approximate, places, *_):
+    return np.setdiff1d(np.flatnonzero(np.isfinite(approximate)), places)
+
+
 @pytest.mark.parametrize("weight", [0.01, 0.1, 1.0])
 def test_documents_without_hope_are_left_out_without_loss(snapshot, monkeypatch, weight):
     for seed in range(5):
@@ -44,7 +48,7 @@ def test_documents_without_hope_are_left_out_without_loss(snapshot, monkeypatch,
         added = query(100 + seed, 4, weight)
         pruned = second_pass.find_again(snapshot, first, added, 10, Effort(None, RESCORED))
         with monkeypatch.context() as patch:
-            patch.setattr(second_pass, "_hopeful", lambda estimates, *_: np.ones(len(estimates), dtype=np.bool_))
+            patch.setattr(second_pass, "_hopeful", all_beside)
             whole = second_pass.find_again(snapshot, first, added, 10, Effort(None, RESCORED))
         assert pruned.positions.tolist() == whole.positions.tolist()
         assert pruned.scores == pytest.approx(whole.scores)
@@ -55,12 +59,15 @@ def test_light_vectors_leave_few_documents_with_hope(snapshot):
     estimates = np.concatenate(first.approximate)
     best = np.sort(estimates)[-RESCORED]
     gain = first.table[:, :4].max(axis=0).sum()
-    left = []
+    left, nothing = [], np.empty(0, np.int64)
     for weight in (0.0, 0.1, 10):
         # The worst of the best got half of what any document can get.
         worst = best + weight * gain / 2
-        left.append(np.count_nonzero(second_pass._hopeful(estimates, worst, first.values, query(1, 4, weight))))
-        assert left[-1] == np.count_nonzero(estimates >= best - weight * gain / 2 - 1e-3)
+        hopeful = second_pass._hopeful(estimates, nothing, worst, first.values, query(1, 4, weight))
+        assert hopeful.tolist() == np.flatnonzero(estimates >= best - weight * gain / 2 - 1e-3).tolist()
+        left.append(len(hopeful))
+        beside = second_pass._hopeful(estimates, first.places, worst, first.values, query(1, 4, weight))
+        assert beside.tolist() == sorted(set(hopeful) - set(first.places))
     assert RESCORED <= left[0] < left[1] < left[2] == np.count_nonzero(np.isfinite(estimates))
 
 

@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
-from colbert_prf.feedback.source import ALONE, FeedbackSource, source_of
+from colbert_prf.feedback.source import FeedbackSource, source_of
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
-from colbert_prf.kernels.parallel import Workers
+from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.types import EncodedQuery, Expansion, ExpansionVector, Ranking, TokenIds, Vectors
 
-__all__ = ["Candidate", "Feedback", "expanded", "likely_tokens", "require_at_least", "require_whole"]
+__all__ = ["Candidate", "Feedback", "expanded", "likely_tokens", "most_likely", "require_at_least", "require_whole"]
 
 LARGEST = 1e30
 """Of a parameter that is multiplied into weights."""
@@ -176,6 +176,20 @@ def likely_tokens(neighbours: TokenIds, special_ids: frozenset[int]) -> tuple[tu
     found = [token_id for token_id in neighbours.tolist() if token_id >= 0]
     counts = Counter(found).most_common()  # equal counts stay in the order they were first met
     return tuple((token_id, count / len(found)) for token_id, count in counts if token_id not in special_ids)
+
+
+def most_likely(neighbours: TokenIds, special_ids: frozenset[int]) -> TokenIds:
+    """The first of :func:`likely_tokens` for each row of neighbours (n, count), of shape (n,); -1 where there is none.
+
+    >>> most_likely(np.array([[5, 101, 7, 7, 101, 101], [101, 101, -1, -1, -1, -1]]), frozenset({101})).tolist()
+    [7, -1]
+    """
+    counts = (neighbours[:, :, np.newaxis] == neighbours[:, np.newaxis]).sum(axis=2)
+    special = np.array([-1, *special_ids])
+    counts[(neighbours[:, :, np.newaxis] == special).any(axis=2)] = 0
+    first = counts.argmax(axis=1)  # of equals the nearer
+    rows = np.arange(len(neighbours))
+    return np.where(counts[rows, first] > 0, neighbours[rows, first], -1)
 
 
 def require_at_least(smallest: float, name: str, value: object) -> None:

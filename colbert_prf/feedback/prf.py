@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from colbert_prf.errors import InputError
-from colbert_prf.feedback.base import Candidate, Feedback, expanded, likely_tokens, require_whole
+from colbert_prf.feedback.base import Candidate, Feedback, expanded, likely_tokens, most_likely, require_whole
 from colbert_prf.feedback.clustering import (
     CLUSTERINGS,
     Clustering,
@@ -23,7 +23,7 @@ from colbert_prf.feedback.clustering import (
 from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors
 from colbert_prf.feedback.weighting import WEIGHTINGS, Weighting, weigh
 from colbert_prf.kernels.parallel import Workers
-from colbert_prf.types import EncodedQuery, Expansion
+from colbert_prf.types import EncodedQuery, Expansion, TokenIds
 
 __all__ = ["ColbertPRF"]
 
@@ -101,12 +101,18 @@ class ColbertPRF(Feedback):
     ) -> Expansion:
         feedback, names = source.vectors_of(documents.values()), list(documents)
         found = self._represent(feedback, workers)
-        candidates = self._candidates(query, feedback, found, source, workers)
-        best = sorted(candidates.items(), key=lambda item: -item[1].sigma)[: self.expansion_vectors]
-        chosen = [
-            candidate._replace(sources=feedback.sources(names, np.flatnonzero(found.labels == number).tolist()))
-            for number, candidate in best
-        ]
+        near = self._near_tokens(feedback, found, source, workers)
+        token_ids = most_likely(near, source.special_ids)
+        # Where feedback vectors are alike, some clusters have none of them; the authors' code keeps those.
+        filled = self.compat == "paper" or np.isin(np.arange(len(near)), found.labels)
+        named = np.flatnonzero((token_ids >= 0) & filled)
+        sigmas = weigh(self.weighting, query, found.vectors[named], token_ids[named], source)
+        chosen = []
+        for place in np.argsort(-sigmas, kind="stable")[: self.expansion_vectors].tolist():
+            number = int(named[place])
+            sources = feedback.sources(names, np.flatnonzero(found.labels == number).tolist())
+            likely = likely_tokens(near[number], source.special_ids)
+            chosen.append(Candidate(found.vectors[number], likely, float(sigmas[place]), sources))
         return expanded(self, query, chosen, names)
 
     def _represent(self, feedback: FeedbackVectors, workers: Workers) -> Representatives:
@@ -114,28 +120,10 @@ class ColbertPRF(Feedback):
             return represent_as_published(feedback, self.clusters, seed=self.seed)
         return represent(feedback, self.clusters, method=self.clustering, seed=self.seed, workers=workers)
 
-    def _candidates(
-        self,
-        query: EncodedQuery,
-        feedback: FeedbackVectors,
-        found: Representatives,
-        source: FeedbackSource,
-        workers: Workers,
-    ) -> dict[int, Candidate]:
-        """Every representative that stands for a word, by its number; what it comes from is left out."""
-        tokens = found.token_ids
-        near = (
-            source.nearest_tokens(found.vectors, self.neighbours, feedback, workers).token_ids
-            if tokens is None
-            else tokens[:, np.newaxis]
-        )
-        likely = [likely_tokens(row, source.special_ids) for row in near]
-        # Where feedback vectors are alike, some clusters have none of them; the authors' code keeps those.
-        filled = set(range(len(likely)) if self.compat == "paper" else found.labels.tolist())
-        named = [number for number, words in enumerate(likely) if words and number in filled]
-        token_ids = np.array([likely[number][0][0] for number in named], dtype=np.int32)
-        sigmas = weigh(self.weighting, query, found.vectors[named], token_ids, source)
-        return {
-            number: Candidate(found.vectors[number], likely[number], sigma, ())
-            for number, sigma in zip(named, sigmas.tolist(), strict=True)
-        }
+    def _near_tokens(
+        self, feedback: FeedbackVectors, found: Representatives, source: FeedbackSource, workers: Workers
+    ) -> TokenIds:
+        """The tokens of the nearest document vectors of each representative, or its own, of shape (n, count)."""
+        if found.token_ids is not None:
+            return found.token_ids[:, np.newaxis]
+        return source.nearest_tokens(found.vectors, self.neighbours, feedback, workers).token_ids

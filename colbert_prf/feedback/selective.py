@@ -9,11 +9,11 @@ import numpy as np
 
 from colbert_prf.errors import InputError
 from colbert_prf.feedback.base import Feedback
-from colbert_prf.feedback.source import ALONE, FeedbackSource, source_of
+from colbert_prf.feedback.source import FeedbackSource, source_of
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.maxsim import maxsim
-from colbert_prf.kernels.parallel import Workers
+from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.types import EncodedQuery, Expansion, Ranking
 
 __all__ = ["Selective", "coherence", "damped"]

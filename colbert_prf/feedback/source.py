@@ -5,26 +5,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.index import Index, MemoryIndex
-from colbert_prf.index.codec import Codec
-from colbert_prf.index.segment import Segment
+from colbert_prf.index.segment import rows_of
 from colbert_prf.index.snapshot import Snapshot
-from colbert_prf.kernels.parallel import Workers
+from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.types import TokenIds, Vectors
+
+if TYPE_CHECKING:
+    from colbert_prf.kernels.neighbours import RoundedVectors
+    from colbert_prf.kernels.sketches import Sketches
 
 __all__ = ["FeedbackSource", "FeedbackVectors", "NearTokens", "source_of"]
 
-PROBES, REACH = 64, 0.6
+PROBES, REACH = 32, 0.6
 """Most centroids looked at for the neighbours of a vector, in the order of υ·c + REACH·|υ|·radius(c), and only as long
 as that is more than the similarity of the neighbours found so far."""
-KEPT = 6
+KEPT = 5
 """Vectors whose sketches are nearest, for each neighbour wanted, that are compared as they are stored."""
-ALONE: Workers = {"threads": 1, "executor": None}
 
 
 class FeedbackVectors(NamedTuple):
@@ -59,6 +61,16 @@ class NearTokens(NamedTuple):
 
     token_ids: TokenIds
     similarities: npt.NDArray[np.float32]
+
+    @classmethod
+    def none(cls, num_vectors: int, count: int) -> NearTokens:
+        """No neighbours yet."""
+        shape = (num_vectors, count)
+        return cls(np.full(shape, -1, dtype=np.int32), np.full(shape, -np.inf, dtype=np.float32))
+
+    def only(self, part: slice) -> NearTokens:
+        """Those of some vectors, not copied."""
+        return NearTokens(self.token_ids[part], self.similarities[part])
 
 
 class FeedbackSource(ABC):
@@ -232,61 +244,70 @@ class SnapshotSource(FeedbackSource):
     def document(self, position: int) -> tuple[Vectors, TokenIds]:
         return self.snapshot.vectors(position), self.snapshot.token_ids(position)
 
+    def vectors_of(self, positions: Iterable[int]) -> FeedbackVectors:
+        places = np.fromiter(positions, dtype=np.int64)
+        owners = [self.snapshot.place(place) for place in places.tolist()]
+        if len(segments := {id(segment): segment for segment, _ in owners}) > 1:
+            return super().vectors_of(places)
+        # All in one segment: decoded at once.
+        (segment,) = segments.values()
+        starts, ends = (segment.offsets[[place + end for _, place in owners]] for end in (0, 1))
+        lengths = ends - starts
+        rows = rows_of(starts, lengths)
+        documents = np.repeat(np.arange(len(places)), lengths)
+        own = rows - starts[documents]
+        return FeedbackVectors(places, segment.decode_rows(rows), segment.tokens(rows), documents, own)
+
     def nearest_tokens(
         self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
     ) -> NearTokens:
-        from colbert_prf.kernels.parallel import run
-
-        # What is made at its first use is made here, once, not by every thread.
-        _ = self.snapshot.codec.coarse, [segment.sketches for segment in self.snapshot.segments]
-        token_ids = np.empty((len(vectors), count), dtype=np.int32)
-        similarities = np.empty((len(vectors), count), dtype=np.float32)
-
-        def of_range(start: int, stop: int) -> None:
-            found = self._nearest(vectors[start:stop], count, feedback)
-            token_ids[start:stop], similarities[start:stop] = found
-
-        # Waking a thread takes as long as a step: each does all steps for its share of the vectors.
-        run(of_range, len(vectors), **workers, ranges=1)
-        return NearTokens(token_ids, similarities)
-
-    def _nearest(self, vectors: Vectors, count: int, feedback: FeedbackVectors) -> NearTokens:
         from colbert_prf.kernels.interaction import centroid_scores
-        from colbert_prf.kernels.neighbours import nearest_sketches
-        from colbert_prf.kernels.probes import best_probes
+        from colbert_prf.kernels.neighbours import rounded_vectors, settle
+        from colbert_prf.kernels.parallel import run
         from colbert_prf.kernels.sketches import sketch_codec
 
         codec = self.snapshot.codec
+        # What is made at its first use is made here, once, not by every thread.
+        _, sketches = codec.byte_centroids, [segment.sketches for segment in self.snapshot.segments]
         padded = codec.pad(vectors)
         # Not BLAS, whose threads would spin for some 20 ms afterwards, on the cores the second pass wants.
-        products = centroid_scores(codec.pad(feedback.vectors), padded).T[: len(vectors)]
-        known = _best_tokens(products, feedback.token_ids, count)
-        probes = best_probes(codec.coarse, padded, PROBES, REACH, known.similarities[:, -1])
-        parts = [known]
-        for segment, start in zip(self.snapshot.segments, self.snapshot.starts, strict=False):
+        products = np.ascontiguousarray(centroid_scores(codec.pad(feedback.vectors), padded).T[: len(vectors)])
+        near = NearTokens.none(len(vectors), count)
+        settle(np.ascontiguousarray(np.broadcast_to(feedback.token_ids, products.shape)), products, *near)
+        rounded = rounded_vectors(padded, sketch_codec(codec.residuals))
+
+        def of_range(start: int, stop: int) -> None:
+            part = slice(start, stop)
+            self._find_nearer(padded[part], rounded.only(part), sketches, feedback, near.only(part))
+
+        # Waking a thread takes as long as a step: each does all steps for its share of the vectors.
+        run(of_range, len(vectors), **workers, ranges=1)
+        return near
+
+    def _find_nearer(
+        self,
+        vectors: Vectors,
+        rounded: RoundedVectors,
+        sketches: list[Sketches],
+        feedback: FeedbackVectors,
+        near: NearTokens,
+    ) -> None:
+        """Replace what is near some vectors by what is nearer in the index."""
+        from colbert_prf.kernels.neighbours import nearest_sketches, settle
+        from colbert_prf.kernels.probes import best_probes
+        from colbert_prf.kernels.sketches import sketch_codec
+
+        codec, count = self.snapshot.codec, near.token_ids.shape[1]
+        bits = sketch_codec(codec.residuals).bits
+        probes = best_probes(codec.byte_centroids, vectors, PROBES, REACH, near.similarities[:, -1])
+        for segment, start, sketched in zip(self.snapshot.segments, self.snapshot.starts, sketches, strict=False):
+            if not len(segment.token_ids):
+                continue
             here = feedback.positions - start
             here = here[(here >= 0) & (here < len(segment))]
             seen = np.stack([segment.offsets[here], segment.offsets[here + 1]], axis=1)
-            found = nearest_sketches(
-                padded, probes, sketch_codec(codec.residuals), segment.sketches, seen, count, KEPT * count
-            )
-            parts.append(_compared(segment, codec, vectors, found.rows))
-        near, tokens = (np.concatenate([part[field] for part in parts], axis=1) for field in (1, 0))
-        return _best_tokens(near, tokens, count)
-
-
-def _compared(segment: Segment, codec: Codec, vectors: Vectors, rows: npt.NDArray[np.int64]) -> NearTokens:
-    """The tokens of some rows for each vector, -1 where there is no row, and the similarities of what is stored."""
-    there = rows >= 0
-    tokens = np.full(rows.shape, -1, dtype=np.int32)
-    tokens[there] = segment.tokens(rows[there])
-    return NearTokens(tokens, codec.products(vectors, segment.columns, rows))
-
-
-def _best_tokens(near: npt.NDArray[np.float32], token_ids: TokenIds, count: int) -> NearTokens:
-    """The tokens of the nearest ``count`` of some neighbours, of which equal ones keep their order, padded with -1."""
-    from colbert_prf.kernels.neighbours import nearest_of
-
-    found = nearest_of(near, count)
-    tokens = np.take_along_axis(np.broadcast_to(token_ids, near.shape), np.maximum(found.rows, 0), axis=1)
-    return NearTokens(np.where(found.rows < 0, -1, tokens).astype(np.int32), found.similarities)
+            rows = nearest_sketches(
+                rounded, probes, sketched, bits, seen, segment.token_ids, *near, kept=KEPT * count
+            ).rows
+            token_ids = np.where(rows < 0, np.int32(-1), segment.tokens(np.maximum(rows, 0)))
+            settle(token_ids, codec.products(vectors, segment.columns, rows), *near)

@@ -20,11 +20,11 @@ import numpy.typing as npt
 from colbert_prf.encoder.base import available_cores
 from colbert_prf.errors import InputError
 from colbert_prf.index.arrays import Array
-from colbert_prf.kernels.parallel import Workers
+from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.types import Vectors
 
 if TYPE_CHECKING:
-    from colbert_prf.kernels.probes import CoarseCentroids
+    from colbert_prf.kernels.probes import ByteCentroids
 
 __all__ = ["ARRAYS", "BITS", "MAX_CENTROIDS", "Codec", "all_cores", "num_centroids_for", "sample_size_for"]
 
@@ -157,11 +157,13 @@ class Codec:
         return len(self.centroids)
 
     @cached_property
-    def coarse(self) -> CoarseCentroids:
-        """The centroids rounded further, to find those near a vector."""
-        from colbert_prf.kernels.probes import coarse
+    def byte_centroids(self) -> ByteCentroids:
+        """The centroids as they are stored, to find those near a vector."""
+        from colbert_prf.kernels.probes import ByteCentroids
 
-        return coarse(self.centroids, self.radii)
+        halves = np.square(self.cells.centers).sum(axis=1) / 2
+        codes, steps, centers = (np.asarray(self.arrays[n]) for n in ("centroids", "centroid_steps", "cell_centers"))
+        return ByteCentroids(codes, steps, self.radii, centers, halves, np.asarray(self.arrays["cell_lists"]))
 
     @property
     def columns(self) -> dict[str, tuple[npt.DTypeLike, tuple[int, ...]]]:
@@ -174,6 +176,13 @@ class Codec:
     def pad(self, vectors: Vectors) -> Vectors:
         """Fill vectors up with zeros to the dim the kernels want."""
         return _padded(vectors)
+
+    def scores(self, vectors: Vectors, workers: Workers = ALONE) -> Vectors:
+        """The products of all centroids with vectors (n, dim), of shape (num_centroids, n up to a multiple of 16)."""
+        from colbert_prf.kernels.interaction import centroid_scores
+
+        codes, steps = self.arrays["centroids"], np.asarray(self.arrays["centroid_steps"])
+        return centroid_scores(codes, self.pad(vectors) * steps, **workers)
 
     def encode(self, vectors: Vectors) -> dict[str, Array]:
         """Turn unit vectors, of shape (num_vectors, dim), into :attr:`columns`."""
@@ -207,14 +216,16 @@ class Codec:
         return residuals.decode(packed, scales, codes, self.centroids, self.residuals)[:, : self.dim]
 
     def products(self, vectors: Vectors, columns: Mapping[str, Array], rows: npt.NDArray[np.int64]) -> Vectors:
-        """The products of vectors (n, dim) with some rows of each (n, count); minus infinity where a row is -1."""
+        """Products of vectors (n, dim), padded or not, with some rows of each (n, count); -inf where one is below 0."""
         from colbert_prf.kernels import residuals
 
         if not len(columns["codes"]):
             return np.full(rows.shape, -np.inf, dtype=np.float32)
         if self.bits == 16:
             stored = columns["vectors"][np.maximum(rows, 0)].astype(np.float32)
-            return np.where(rows < 0, -np.inf, np.einsum("nd,ncd->nc", vectors, stored)).astype(np.float32)
+            return np.where(rows < 0, -np.inf, np.einsum("nd,ncd->nc", vectors[:, : self.dim], stored)).astype(
+                np.float32
+            )
         packed, scales, codes = (columns[name] for name in ("residuals", "scales", "codes"))
         return residuals.products_of_rows(
             self.pad(vectors), rows, packed, scales, codes, self.centroids, self.residuals

@@ -149,21 +149,19 @@ class Segment:
     @cached_property
     def sketches(self) -> Sketches:
         """The vectors of live documents by centroid, at two bits: 38 bytes each at dim 128, made once, in memory."""
-        from colbert_prf.kernels.sketches import Sketches, rows_by_code, sketch_packed, sketch_vectors
+        from colbert_prf.kernels.sketches import rows_by_code, sketch_packed, sketch_vectors
 
         assert self.codec is not None
-        codec, codes = self.codec, self.columns["codes"]
+        codec, columns, codes = self.codec, self.columns, self.columns["codes"]
         live = np.flatnonzero(np.repeat(~self.deleted, np.diff(self.offsets))) if self.deleted.any() else None
         rows, starts = rows_by_code(codes if live is None else codes[live], codec.num_centroids)
         rows = rows if live is None else live[rows].astype(np.int32)
         with all_cores() as workers:
-            if codec.bits == 16:
-                vectors = self.columns["vectors"]
-                packed, scales = sketch_vectors(vectors, codec.centroids, codes, codec.residuals, rows, **workers)
-            else:
-                packed = sketch_packed(self.columns["residuals"], codec.residuals, rows, **workers)
-                scales = self.columns["scales"][rows]
-        return Sketches(rows, starts, packed, scales)
+            if codec.bits < 16:
+                packed, scales = columns["residuals"], columns["scales"]
+                return sketch_packed(packed, scales, codec.residuals, rows, starts, **workers)
+            vectors = columns["vectors"]
+            return sketch_vectors(vectors, codec.centroids, codes, codec.residuals, rows, starts, **workers)
 
     def add_frequencies(self, total: npt.NDArray[np.int64]) -> None:
         """Add the document frequencies of the live documents."""

@@ -186,31 +186,3 @@ r in 0 .. min(4, count) - 1::
 """
 code_tile_8 = _code_tile(1)
 """The same for the columns ``column`` to ``column + 7``."""
-
-
-@intrinsic
-def byte_tile(
-    _context: Any, buffer: Any, row: Any, dim: Any, queries: Any, ones: Any, width: Any, column: Any, out: Any
-) -> Any:
-    """Products of four rows of codes and 16 columns of a query, int32.
-
-    For each column j and r in 0 .. 3::
-
-        out[r, j] = sum(buffer[row + r, d] * queries[d // 4, column + j, d % 4] for d in range(dim))
-
-    ``buffer`` (rows, dim) uint8, ``queries`` (dim / 4, width, 4) int8, of which 16 products stay below 2**15, ``ones``
-    (16,) int16 and ``out`` (4, 16) int32. ``dim`` is a multiple of 16.
-    """
-    number = types.int64
-    signature = types.void(buffer, number, number, queries, ones, number, number, out)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        arrays = Arrays(context, builder, signature, values)
-        buffer, row, dim, queries, ones, width, column, out = arrays
-        sums = _dot_products(arrays, 2, buffer, row, dim, int64(1), queries, ones, width, column)
-        for r, of_row in enumerate(sums):
-            for eight, variable in enumerate(of_row):
-                arrays.store(builder.load(variable), out, int64(16 * r + 8 * eight))
-        return context.get_dummy_value()
-
-    return signature, generate

@@ -15,6 +15,8 @@ __all__ = ["MAX_VECTORS", "copy_row", "squared_distances", "squared_distances_de
 
 MAX_VECTORS = 10_000
 """More would take over 400 MB; the feedback of three passages is 100 to 600 vectors."""
+WORTH_A_THREAD = 32
+"""Blocks of sixteen vectors that take as long as waking a thread does."""
 
 
 def squared_distances_definition(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -108,6 +110,7 @@ def squared_distances(
         len(blocks),
         threads=threads,
         executor=executor,
+        shortest=WORTH_A_THREAD,
     )
     out[:, num_vectors:] = 0
     return out

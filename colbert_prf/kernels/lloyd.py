@@ -28,6 +28,9 @@ __all__ = ["Clusters", "kmeans", "lloyd", "lloyd_definition"]
 ROUNDING = 1e-5
 """Differences below this part of the mean squared distance are taken for rounding: no vector moves for so little."""
 
+WORTH_A_THREAD = 4000
+"""Vectors, of all starts of a thread, that take as long to cluster as waking it does."""
+
 
 class Clusters(NamedTuple):
     """The result of :func:`kmeans`: ``centroids`` (num_clusters, dim), ``labels`` int64 (num_vectors,), ``inertia``."""
@@ -302,6 +305,7 @@ def kmeans(
         num_starts,
         threads=threads,
         executor=executor,
+        shortest=max(2, WORTH_A_THREAD // num_vectors),
     )
     best = int(np.argmin(inertias))
     centroids = np.empty((num_clusters, dim), np.float32)

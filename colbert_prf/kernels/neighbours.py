@@ -14,19 +14,22 @@ from numpy.typing import NDArray
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.probes import Neighbours, Probes, insert
 from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec
-from colbert_prf.kernels.simd import product_of_bits, product_of_pairs_16, product_of_pairs_32
-from colbert_prf.kernels.sketches import Sketches
+from colbert_prf.kernels.simd import products_of_eight_bits, products_of_eight_pairs
+from colbert_prf.kernels.sketches import SIDE_BY_SIDE, Sketches, dims_of
 
-__all__ = ["nearest_definition", "nearest_of", "nearest_sketches"]
+__all__ = ["RoundedVectors", "nearest_definition", "nearest_sketches", "rounded_vectors", "settle"]
 
 CERTAIN = 2
 """Centroids whose vectors are compared whatever they promise."""
+FEWEST = 5
+"""Neighbours that can make clear which token is the most likely."""
+_NONE = -1
 
 
-class _Rounded(NamedTuple):
+class RoundedVectors(NamedTuple):
     """Vectors as bytes: the product with a residual is ``factors · Σ_d values[d] · code[d] + constants``.
 
-    ``values`` (num_vectors, num_planes · width) int8, ``factors`` and ``constants`` (num_vectors,) float32; ``ones``
+    ``values`` (num_vectors, dims of a sketch) int8, ``factors`` and ``constants`` (num_vectors,) float32; ``ones``
     (16,) int16, see :mod:`.simd`.
     """
 
@@ -34,6 +37,10 @@ class _Rounded(NamedTuple):
     factors: NDArray[np.float32]
     constants: NDArray[np.float32]
     ones: NDArray[np.int16]
+
+    def only(self, part: slice) -> RoundedVectors:
+        """Some of the vectors, not copied."""
+        return RoundedVectors(self.values[part], self.factors[part], self.constants[part], self.ones)
 
 
 def nearest_definition(vectors: NDArray[np.float32], stored: NDArray[np.float32], count: int) -> Neighbours:
@@ -51,25 +58,6 @@ def nearest_definition(vectors: NDArray[np.float32], stored: NDArray[np.float32]
 
 
 @compiled()
-def _nearest_of(similarities: Array, rows: Array, nearest: Array) -> None:
-    for i in range(similarities.shape[0]):
-        for row in range(similarities.shape[1]):
-            if similarities[i, row] > nearest[i, -1]:
-                insert(rows[i], nearest[i], row, similarities[i, row])
-
-
-def nearest_of(similarities: NDArray[np.float32], count: int) -> Neighbours:
-    """The largest of each row of similarities (num_vectors, num_rows), equal ones by row.
-
-    >>> nearest_of(np.array([[0.5, 0.7, 0.7, -np.inf]], np.float32), 4).rows.tolist()
-    [[1, 2, 0, -1]]
-    """
-    out = Neighbours.none(len(similarities), count)
-    _nearest_of(np.ascontiguousarray(similarities, np.float32), *out)
-    return out
-
-
-@compiled()
 def _is_skipped(skipped: Array, row: int) -> bool:
     inside = False
     for i in range(skipped.shape[0]):
@@ -78,78 +66,152 @@ def _is_skipped(skipped: Array, row: int) -> bool:
 
 
 @compiled()
+def _is_clear(rows: Array, token_ids: Array, known: Array) -> bool:
+    """Whether nearly all of some rows have one token; a row below -1 is one of the known."""
+    needed, token, votes = rows.shape[0] - rows.shape[0] // 10, _NONE, 0
+    if rows.shape[0] < FEWEST or rows[-1] == _NONE:
+        return False
+    for row in rows:  # whatever has more than half of all votes is left
+        own = token_ids[row] if row >= 0 else known[-2 - row]
+        if votes == 0:
+            token = own
+        votes += 1 if own == token else -1
+    same = 0
+    for row in rows:
+        same += (token_ids[row] if row >= 0 else known[-2 - row]) == token
+    return bool(same >= needed)
+
+
+@compiled()
 def _nearest(
-    query: _Rounded,
+    query: RoundedVectors,
     probes: Probes,
     sketches: Sketches,
     skipped: Array,
     bits: int,
-    count: int,
+    mask: int,
+    token_ids: Array,
+    known: Array,
     rows: Array,
     similarities: Array,
 ) -> None:
-    width, mask = sketches.packed.shape[1], (1 << bits) - 1
+    # One function: a call would pass some eighty numbers.
+    packed, scales, gains, values, ones = sketches.packed, sketches.scales, sketches.gains, query.values, query.ones
+    count, chunks, dims = known.shape[1], packed.shape[1], values.shape[1]
+    totals, near = np.empty(SIDE_BY_SIDE, np.int32), np.empty(SIDE_BY_SIDE, np.float32)
     for i in range(rows.shape[0]):
-        factor, constant, first = query.factors[i], query.constants[i], i * query.values.shape[1]
-        near, nearness = rows[i], similarities[i]
+        nearest, nearness = rows[i], similarities[i]
+        factor, constant, farthest = query.factors[i], query.constants[i], nearness[-1]
         for j in range(probes.centroids.shape[1]):
             promise = probes.promises[i, j]
             if promise == -np.inf or (j >= CERTAIN and promise < nearness[count - 1]):
                 break
+            if j >= CERTAIN and _is_clear(nearest[:count], token_ids, known[i]):
+                break
             score, centroid = probes.products[i, j], probes.centroids[i, j]
-            for place in range(sketches.starts[centroid], sketches.starts[centroid + 1]):
-                begin = place * width
+            start, stop = sketches.starts[centroid], sketches.starts[centroid + 1]
+            for block in range(start // SIDE_BY_SIDE, -(-stop // SIDE_BY_SIDE)):
+                begin, first = block * chunks * 32, block * SIDE_BY_SIDE
                 if bits == 1:
-                    total = product_of_bits(sketches.packed, begin, width, mask, query.values, first, query.ones)
-                elif width % 32:
-                    total = product_of_pairs_16(sketches.packed, begin, width, mask, query.values, first, query.ones)
+                    products_of_eight_bits(packed, begin, chunks, mask, values, i * dims, ones, totals)
                 else:
-                    total = product_of_pairs_32(sketches.packed, begin, width, mask, query.values, first, query.ones)
-                gain = GAIN_LOW + GAIN_STEP * np.float32(sketches.scales[place, 1])
-                residual = np.float32(sketches.scales[place, 0]) * (factor * np.float32(total) + constant)
-                similarity = gain * (score + residual)
-                if similarity >= nearness[-1] and not _is_skipped(skipped, sketches.rows[place]):
-                    insert(near, nearness, sketches.rows[place], similarity)
+                    products_of_eight_pairs(packed, begin, chunks, mask, values, i * dims, ones, totals)
+                worth = 0
+                for v in range(SIDE_BY_SIDE):
+                    residual = np.float32(scales[first + v]) * (factor * np.float32(totals[v]) + constant)
+                    near[v] = (GAIN_LOW + GAIN_STEP * np.float32(gains[first + v])) * (score + residual)
+                    worth += near[v] >= farthest
+                if worth:
+                    for place in range(max(start, first), min(stop, first + SIDE_BY_SIDE)):
+                        row = sketches.rows[place]
+                        if near[place - first] >= nearness[-1] and not _is_skipped(skipped, row):
+                            insert(nearest, nearness, row, near[place - first])
+                    farthest = nearness[-1]
 
 
-def _rounded(vectors: NDArray[np.float32], codec: ResidualCodec, width: int) -> _Rounded:
-    """Round vectors to bytes, arranged as the planes of a sketch, each filled up to its width."""
-    num_planes, top = 8 // codec.bits, (1 << codec.bits) - 1
+def rounded_vectors(vectors: NDArray[np.float32], codec: ResidualCodec) -> RoundedVectors:
+    """Round vectors (num_vectors, dim) to bytes, to compare them with sketches."""
+    count, dim = vectors.shape
     scaled = vectors * codec.steps
     units = np.maximum(np.abs(scaled).max(axis=1), np.float32(1e-30)) / np.float32(127)
-    rounded = np.rint(scaled / units[:, None]).astype(np.int8)
-    values = np.zeros((len(vectors), num_planes, width), np.int8)
-    values[:, :, : vectors.shape[1] // num_planes] = rounded.reshape(len(vectors), num_planes, -1)
-    constants = -top * units * codec.unit * rounded.sum(axis=1, dtype=np.int32)
-    factors = 2 * units * codec.unit
-    return _Rounded(values.reshape(len(vectors), -1), factors, constants.astype(np.float32), np.ones(16, np.int16))
+    values = np.zeros((count, dims_of(dim, codec.bits)), np.int8)
+    values[:, :dim] = np.rint(scaled / units[:, None])
+    top = (1 << codec.bits) - 1
+    constants = -top * units * codec.unit * values.sum(axis=1, dtype=np.int32)
+    return RoundedVectors(values, 2 * units * codec.unit, constants.astype(np.float32), np.ones(16, np.int16))
 
 
 def nearest_sketches(
-    vectors: NDArray[np.float32],
+    query: RoundedVectors,
     probes: Probes,
-    codec: ResidualCodec,
     sketches: Sketches,
+    bits: int,
     skipped: NDArray[np.int64],
-    count: int,
+    token_ids: NDArray[np.integer],
+    known: NDArray[np.int32],
+    known_similarities: NDArray[np.float32],
     kept: int,
 ) -> Neighbours:
     """The document vectors of some centroids whose sketches are nearest.
 
     Parameters
     ----------
-    vectors : float32 of shape (num_vectors, dim)
-        ``dim`` as the codec pads it.
+    query : RoundedVectors
     probes : Probes
-        A centroid is passed over where it promises less than the nearest ``count`` found before it.
-    codec : ResidualCodec
+        A centroid is passed over where it promises less than the nearest ``count`` found before it, and where nearly
+        all of those have the same token: more of them would not change what is most likely.
+    bits : int
         Of the sketches.
     skipped : int64 of shape (num_ranges, 2)
         Rows from the first up to, not including, the second are passed over.
+    token_ids : unsigned integers of shape (num_vectors,)
+        The tokens of all rows.
+    known, known_similarities : of shape (num_vectors, count)
+        The tokens of what is known to be near, nearest first, and how near it is; -1 and minus infinity for nothing.
     kept : int
         Neighbours given for each vector, at least ``count``.
+
+    Returns
+    -------
+    Neighbours
+        A row below -1 stands for one of the known: -2 for the first, -3 for the next.
     """
-    out = Neighbours.none(len(vectors), kept)
-    query = _rounded(vectors, codec, sketches.packed.shape[1])
-    _nearest(query, probes, sketches, skipped, codec.bits, count, *out)
+    out, count = Neighbours.none(len(known), kept), known.shape[1]
+    out.rows[:, :count] = np.where(known < 0, _NONE, -2 - np.arange(count))
+    out.similarities[:, :count] = known_similarities
+    # The mask is an argument, see `simd.py`: derived from the bits, LLVM would know it.
+    _nearest(query, probes, sketches, skipped, bits, (1 << bits) - 1, token_ids, known, *out)
     return out
+
+
+@compiled()
+def _settle(token_ids: Array, products: Array, known: Array, similarities: Array) -> None:
+    for i in range(token_ids.shape[0]):
+        for j in range(token_ids.shape[1]):
+            if token_ids[i, j] >= 0 and products[i, j] > similarities[i, -1]:
+                insert(known[i], similarities[i], token_ids[i, j], products[i, j])
+
+
+def settle(
+    token_ids: NDArray[np.int32],
+    products: NDArray[np.float32],
+    known: NDArray[np.int32],
+    similarities: NDArray[np.float32],
+) -> None:
+    """Put the tokens of neighbours among those of what is known to be near, in place.
+
+    Parameters
+    ----------
+    token_ids, products : of shape (num_vectors, kept)
+        Tokens and how near they are; a token below 0 is passed over.
+    known, similarities : of shape (num_vectors, count)
+        Tokens, nearest first, and how near they are.
+
+    Examples
+    --------
+    >>> known, near = np.array([[7, 8]], np.int32), np.array([[0.9, 0.5]], np.float32)
+    >>> settle(np.array([[5, -1]], np.int32), np.array([[0.6, 0.8]], np.float32), known, near)
+    >>> known.tolist()
+    [[7, 5]]
+    """
+    _settle(token_ids, products, known, similarities)

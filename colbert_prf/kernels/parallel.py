@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TypedDict
 
-__all__ = ["Workers", "run"]
+__all__ = ["ALONE", "Workers", "run"]
 
 
 class Workers(TypedDict):
@@ -19,6 +19,10 @@ class Workers(TypedDict):
 
     threads: int
     executor: Executor | None
+
+
+ALONE: Workers = {"threads": 1, "executor": None}
+"""The calling thread."""
 
 
 def run(

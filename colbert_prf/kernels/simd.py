@@ -220,51 +220,96 @@ def float_tile(
     return signature, generate
 
 
-def _product_of_codes(bits: int, lanes: int) -> Any:
+def _products_of_eight(bits: int) -> Any:
     @intrinsic
-    def product_of_codes(
-        _context: Any, packed: Any, start: Any, width: Any, mask: Any, values: Any, first: Any, ones: Any
+    def products_of_eight(
+        _context: Any, packed: Any, start: Any, chunks: Any, mask: Any, values: Any, first: Any, ones: Any, out: Any
     ) -> Any:
         number = types.int64
-        signature = types.int32(packed, number, number, number, values, number, ones)
+        signature = types.void(packed, number, number, number, values, number, ones, out)
 
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
             arrays = Arrays(context, builder, signature, values)
-            packed, start, width, mask, values, first, ones = arrays
-            bytes_, shorts, sums = vector(INT8, lanes), vector(INT16, lanes // 2), vector(INT32, lanes // 4)
+            packed, start, chunks, mask, values, first, ones, out = arrays
+            bytes_, sums = vector(INT8, 32), vector(INT32, 8)
             total = arrays.accumulators(1, 1, sums, 0)[0][0]
-            one = builder.sext(arrays.load(ones, int64(0), shorts), vector(INT32, lanes // 2))
+            one = builder.sext(arrays.load(ones, int64(0), vector(INT16, 16)), vector(INT32, 16))
             masks = arrays.splat(builder.trunc(mask, INT8), bytes_)
-            with cgutils.for_range_slice(builder, int64(0), width, int64(lanes), INT64, inc=True) as (i, _):
+            with cgutils.for_range_slice(builder, int64(0), chunks, int64(1), INT64, inc=True) as (chunk, _):
                 # Shifted as 32-bit numbers: of shifted bytes LLVM would know that they are small.
-                row, part = arrays.load(packed, builder.add(start, i), sums), None
-                place = builder.add(first, i)
+                row, part = arrays.load(packed, builder.add(start, builder.mul(chunk, int64(32))), sums), None
+                place = builder.add(first, builder.mul(chunk, int64(4 * (8 // bits))))
                 for plane in range(8 // bits):
                     shifted = builder.lshr(row, ir.Constant(sums, [plane * bits] * sums.count))
                     codes = builder.and_(builder.bitcast(shifted, bytes_), masks)
-                    term = sum_of_byte_products(arrays, codes, arrays.load(values, place, bytes_))
+                    four = arrays.load(values, builder.add(place, int64(4 * plane)), INT32)
+                    term = sum_of_byte_products(arrays, codes, builder.bitcast(arrays.splat(four, sums), bytes_))
                     part = term if part is None else builder.add(part, term)
-                    place = builder.add(place, width)
-                widened = sum_of_neighbours(arrays, part, one)
-                builder.store(builder.add(builder.load(total), widened), total)
-            kind = ir.FunctionType(INT32, [sums])
-            function: Any = cgutils.get_or_insert_function
-            add = function(builder.module, kind, f"llvm.vector.reduce.add.v{sums.count}i32")
-            return builder.call(add, [builder.load(total)])
+                builder.store(builder.add(builder.load(total), sum_of_neighbours(arrays, part, one)), total)
+            arrays.store(builder.load(total), out, int64(0))
+            return context.get_dummy_value()
 
         return signature, generate
 
-    return product_of_codes
+    return products_of_eight
 
 
-product_of_bits = _product_of_codes(1, 16)
-"""The product of one packed vector of bits and a vector of bytes.
+products_of_eight_bits = _products_of_eight(1)
+"""The products of eight packed vectors of bits, side by side, and one vector of bytes: ``out`` (8,) int32.
 
-``Σ values[first + plane * width + i] * ((packed[start + i] >> plane) & mask)`` over all eight planes and i < width,
-which is a multiple of 16. ``mask`` is 1, and ``ones`` is (16,) int16: were they constants, LLVM would know the products
-to be small, and lose ``vpmaddubsw`` and ``vpmaddwd``.
+Arguments are (packed, start, chunks, mask, values, first, ones, out). A chunk is 32 bytes, four of each vector, and
+each of its eight planes of bits has four dimensions of each::
+
+    code = (packed[start + 32 * chunk + 4 * v + d] >> plane) & mask
+    out[v] = sum over chunk, plane and d of values[first + 32 * chunk + 4 * plane + d] * code
+
+``mask`` is 1, and ``ones`` is (16,) int16: were they constants, LLVM would know the products to be small, and lose
+``vpmaddubsw`` and ``vpmaddwd``.
 """
-product_of_pairs_16 = _product_of_codes(2, 16)
-"""The same for codes of two bits: ``(packed[start + i] >> (2 * plane)) & mask``, four planes, and the mask is 3."""
-product_of_pairs_32 = _product_of_codes(2, 32)
-"""The same where the width is a multiple of 32."""
+products_of_eight_pairs = _products_of_eight(2)
+"""The same for codes of two bits in four planes, with the mask 3 and ``values[first + 16 * chunk + 4 * plane + d]``."""
+
+
+@intrinsic
+def product_of_bytes(_context: Any, rows: Any, start: Any, values: Any, first: Any, count: Any) -> Any:
+    """``sum(rows[start + d] * values[first + d] for d in range(count))`` as int32; the count is a multiple of 16.
+
+    ``rows`` are int8, ``values`` int16, and no partial sum exceeds int32.
+    """
+    integer = types.int64
+    signature = types.int32(rows, integer, values, integer, integer)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        arrays = Arrays(context, builder, signature, values)
+        rows, start, values, first, count = arrays
+        wide, sums = vector(INT32, 16), vector(INT32, 8)
+        total = arrays.accumulators(1, 1, sums, 0)[0][0]
+        with cgutils.for_range_slice(builder, int64(0), count, int64(16), INT64, inc=True) as (d, _):
+            row = builder.sext(arrays.load(rows, builder.add(start, d), vector(INT8, 16)), wide)
+            value = builder.sext(arrays.load(values, builder.add(first, d), vector(INT16, 16)), wide)
+            product = builder.mul(row, value)
+            pairs = builder.add(arrays.every_second(product, 0), arrays.every_second(product, 1))
+            builder.store(builder.add(builder.load(total), pairs), total)
+        kind = ir.FunctionType(INT32, [sums])
+        function: Any = cgutils.get_or_insert_function
+        return builder.call(function(builder.module, kind, "llvm.vector.reduce.add.v8i32"), [builder.load(total)])
+
+    return signature, generate
+
+
+@intrinsic
+def prefetch(_context: Any, array: Any, index: Any) -> Any:
+    """Ask for the cache line of the element ``index`` of an array, which may lie outside of it; nothing is read."""
+    signature = types.void(array, types.int64)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        array, index = Arrays(context, builder, signature, values)
+        pointer = builder.bitcast(builder.gep(array, [index]), INT8.as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [INT8.as_pointer(), INT32, INT32, INT32])
+        function: Any = cgutils.get_or_insert_function
+        # To read, to be kept, data.
+        hints = [ir.Constant(INT32, hint) for hint in (0, 3, 1)]
+        builder.call(function(builder.module, kind, "llvm.prefetch.p0i8"), [pointer, *hints])
+        return context.get_dummy_value()
+
+    return signature, generate

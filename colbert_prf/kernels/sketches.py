@@ -1,6 +1,7 @@
 """Sketches of document vectors: their residuals at two bits a dimension, those of one centroid side by side.
 
-In the store the vectors of a centroid lie far apart, and reading one costs more than comparing it.
+In the store the vectors of a centroid lie far apart, and reading one costs more than comparing it. Eight sketches are
+interleaved, so that they are compared at once, each in its own lanes.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.parallel import run
 from colbert_prf.kernels.residuals import LEVEL_DISTANCE, ResidualCodec, encode
 
-__all__ = ["Sketches", "rows_by_code", "sketch_codec", "sketch_packed", "sketch_vectors"]
+__all__ = ["Sketches", "dims_of", "rows_by_code", "sketch_codec", "sketch_packed", "sketch_vectors"]
 
 SKETCH_BITS = 2
-PADDING = 16
-"""Bytes of a sketch are a multiple of it."""
+SIDE_BY_SIDE = 8
+"""Sketches that are interleaved."""
+FOUR = 4
+"""Dimensions of one sketch that lie next to each other."""
 _BATCH = 1 << 16
 
 
@@ -27,14 +30,18 @@ class Sketches(NamedTuple):
     """The document vectors of each centroid, side by side.
 
     ``rows`` (num_rows,) int32, centroid by centroid and ascending, ``starts`` (num_centroids + 1,) where each centroid
-    begins, ``packed`` (num_rows, width) uint8, the residuals as :func:`sketch_codec` has them, filled up with zeros to
-    a multiple of 16 bytes, and their ``scales`` (num_rows, 2) uint8.
+    begins, ``packed`` (num_rows / 8, chunks, 8, 4) uint8, the residuals as :func:`sketch_codec` has them, and their
+    ``scales`` and ``gains`` (num_rows,) uint8, the last three filled up with zeros to a multiple of 8 rows.
+
+    A byte of ``packed`` has as many dimensions as there is room for, from its lowest bits up: those that are d, d + 4,
+    d + 8, ... of the chunk.
     """
 
     rows: NDArray[np.int32]
     starts: NDArray[np.int64]
     packed: NDArray[np.uint8]
     scales: NDArray[np.uint8]
+    gains: NDArray[np.uint8]
 
 
 def rows_by_code(codes: NDArray[np.integer], num_codes: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -54,52 +61,91 @@ def sketch_codec(codec: ResidualCodec) -> ResidualCodec:
     return codec._replace(bits=min(codec.bits, SKETCH_BITS))
 
 
+def dims_of(dim: int, bits: int) -> int:
+    """Dimensions of a sketch: a multiple of what a chunk has, 16 at two bits and 32 at one.
+
+    >>> dims_of(48, 2), dims_of(48, 1)
+    (48, 64)
+    """
+    return dim + -dim % (FOUR * 8 // bits)
+
+
 @compiled()
-def _requantize(
-    packed: Array, bits: int, levels: Array, fewer: int, rows: Array, start: int, stop: int, out: Array
+def _interleave(
+    packed: Array, bits: int, levels: Array, fewer: int, rows: Array, start: int, stop: int, first: int, out: Array
 ) -> None:
-    width, dim = packed.shape[1], packed.shape[1] * (8 // bits)
-    short = dim * fewer // 8
-    mask, values = np.uint8((1 << bits) - 1), np.empty(dim, np.uint8)
-    for place in range(start, stop):
-        source, target = packed[rows[place]], out[place]
+    """Write the sketches of the rows ``start`` to ``stop`` from place ``first + start`` on, level by level."""
+    width = packed.shape[1]
+    planes = 8 // fewer
+    mask, values = np.uint8((1 << bits) - 1), np.zeros(out.shape[1] * planes * FOUR, np.uint8)
+    for row in range(start, stop):
+        source, place = packed[rows[row]], first + row
         for plane in range(8 // bits):
             for i in range(width):
                 values[plane * width + i] = levels[(source[i] >> np.uint8(plane * bits)) & mask]
-        for plane in range(8 // fewer):
-            for i in range(short):
-                target[i] |= values[plane * short + i] << np.uint8(plane * fewer)
+        for chunk in range(out.shape[1]):
+            target, base = out[place // SIDE_BY_SIDE, chunk, place % SIDE_BY_SIDE], chunk * planes * FOUR
+            for d in range(FOUR):
+                byte = np.uint8(0)
+                for plane in range(planes):
+                    byte |= values[base + plane * FOUR + d] << np.uint8(plane * fewer)
+                target[d] = byte
+
+
+def _interleaved(
+    packed: NDArray[np.uint8],
+    bits: int,
+    levels: NDArray[np.uint8],
+    fewer: int,
+    rows: NDArray[np.integer],
+    first: int,
+    out: NDArray[np.uint8],
+    threads: int,
+    executor: Executor | None,
+) -> None:
+    def of_blocks(start: int, stop: int) -> None:
+        end = min(stop * SIDE_BY_SIDE, len(rows))
+        _interleave(packed, bits, levels, fewer, rows, start * SIDE_BY_SIDE, end, first, out)
+
+    # Whole blocks, so that no two threads write to the same.
+    run(of_blocks, -(-len(rows) // SIDE_BY_SIDE), threads=threads, executor=executor)
 
 
 def _room(num_rows: int, dim: int, bits: int) -> NDArray[np.uint8]:
-    width = dim * bits // 8
-    return np.zeros((num_rows, width + -width % PADDING), np.uint8)
+    chunks = dims_of(dim, bits) * bits // (8 * FOUR)
+    return np.zeros((-(-num_rows // SIDE_BY_SIDE), chunks, SIDE_BY_SIDE, FOUR), np.uint8)
+
+
+def _filled(column: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.pad(column, (0, -len(column) % SIDE_BY_SIDE))
 
 
 def sketch_packed(
     packed: NDArray[np.uint8],
+    scales: NDArray[np.uint8],
     codec: ResidualCodec,
     rows: NDArray[np.int32],
+    starts: NDArray[np.int64],
     *,
     threads: int = 1,
     executor: Executor | None = None,
-) -> NDArray[np.uint8]:
-    """The sketches of some rows of packed residuals, of shape (num_rows, width).
+) -> Sketches:
+    """The sketches of some rows of packed residuals: a level of the codec becomes the nearest level of two bits.
 
-    A level of the codec becomes the nearest level of two bits.
+    Parameters
+    ----------
+    packed : uint8 of shape (num_vectors, width)
+    scales : uint8 of shape (num_vectors, 2)
+    rows, starts
+        As :func:`rows_by_code` gives them.
     """
     fewer = sketch_codec(codec).bits
     middles = (np.arange(1 << codec.bits) - ((1 << codec.bits) - 1) / 2) * LEVEL_DISTANCE[codec.bits]
     nearest = np.floor(middles / LEVEL_DISTANCE[fewer] + (1 << fewer) / 2)
     levels = np.clip(nearest, 0, (1 << fewer) - 1).astype(np.uint8)
     out = _room(len(rows), packed.shape[1] * 8 // codec.bits, fewer)
-    run(
-        lambda start, stop: _requantize(packed, codec.bits, levels, fewer, rows, start, stop, out),
-        len(rows),
-        threads=threads,
-        executor=executor,
-    )
-    return out
+    _interleaved(packed, codec.bits, levels, fewer, rows, 0, out, threads, executor)
+    return Sketches(rows, starts, out, _filled(scales[rows, 0]), _filled(scales[rows, 1]))
 
 
 def sketch_vectors(
@@ -108,20 +154,23 @@ def sketch_vectors(
     codes: NDArray[np.integer],
     codec: ResidualCodec,
     rows: NDArray[np.int32],
+    starts: NDArray[np.int64],
     *,
     threads: int = 1,
     executor: Executor | None = None,
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """The sketches of some rows of stored vectors, of shape (num_rows, width), and their scales (num_rows, 2).
+) -> Sketches:
+    """The sketches of some rows of stored vectors.
 
     Parameters
     ----------
     vectors : float16 of shape (num_vectors, dim)
     centroids : float32 of shape (num_centroids, padded dim)
     codes : unsigned integers of shape (num_vectors,)
+    rows, starts
+        As :func:`rows_by_code` gives them.
     """
     few = sketch_codec(codec)
-    dim = centroids.shape[1]
+    dim, levels = centroids.shape[1], np.arange(1 << few.bits, dtype=np.uint8)
     out, scales = _room(len(rows), dim, few.bits), np.empty((len(rows), 2), np.uint8)
     for first in range(0, len(rows), _BATCH):
         here = rows[first : first + _BATCH]
@@ -135,5 +184,5 @@ def sketch_vectors(
             threads=threads,
             executor=executor,
         )
-        out[first : first + len(here), : packed.shape[1]] = packed
-    return out, scales
+        _interleaved(packed, few.bits, levels, few.bits, np.arange(len(here)), first, out, threads, executor)
+    return Sketches(rows, starts, out, _filled(scales[:, 0]), _filled(scales[:, 1]))

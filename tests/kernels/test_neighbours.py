@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from colbert_prf.index.codec import Codec
-from colbert_prf.kernels.neighbours import nearest_definition, nearest_of, nearest_sketches
+from colbert_prf.kernels.neighbours import CERTAIN, nearest_definition, nearest_sketches, rounded_vectors, settle
 from colbert_prf.kernels.probes import Neighbours, Probes
-from colbert_prf.kernels.residuals import decode_definition
-from colbert_prf.kernels.sketches import Sketches, rows_by_code, sketch_codec, sketch_packed, sketch_vectors
+from colbert_prf.kernels.residuals import decode_definition, pack
+from colbert_prf.kernels.sketches import Sketches, dims_of, rows_by_code, sketch_codec, sketch_packed, sketch_vectors
 
 COUNT, KEPT = 10, 20
 
@@ -35,24 +35,39 @@ class Store:
         codec, columns = self.codec, self.columns
         rows, starts = rows_by_code(columns["codes"], codec.num_centroids)
         if codec.bits == 16:
-            packed, scales = sketch_vectors(
-                columns["vectors"], codec.centroids, columns["codes"], codec.residuals, rows
-            )
-        else:
-            packed, scales = sketch_packed(columns["residuals"], codec.residuals, rows), columns["scales"][rows]
-        return Sketches(rows, starts, packed, scales)
+            codes, vectors = columns["codes"], columns["vectors"]
+            return sketch_vectors(vectors, codec.centroids, codes, codec.residuals, rows, starts)
+        return sketch_packed(columns["residuals"], columns["scales"], codec.residuals, rows, starts)
 
     def decode(self) -> np.ndarray:
         """The vectors as the sketches have them, by the definition of the codec, in the order of the rows."""
-        width = self.codec.centroids.shape[1] * self.residuals.bits // 8
-        packed, scales = np.empty((400, width), np.uint8), np.empty((400, 2), np.uint8)
-        packed[self.sketches.rows], scales[self.sketches.rows] = self.sketches.packed[:, :width], self.sketches.scales
+        sketches, bits, dim = self.sketches, self.residuals.bits, self.codec.centroids.shape[1]
+        planes = [(sketches.packed >> np.uint8(plane * bits)) & ((1 << bits) - 1) for plane in range(8 // bits)]
+        # (blocks, chunks, 8, planes, 4) to (blocks, 8, chunks, planes, 4)
+        codes = np.stack(planes, axis=3).transpose(0, 2, 1, 3, 4).reshape(-1, dims_of(dim, bits))
+        assert not codes[:, dim:].any()
+        levels, scales = np.empty((400, dim), np.uint8), np.empty((400, 2), np.uint8)
+        levels[sketches.rows] = codes[:400, :dim]
+        scales[sketches.rows] = np.stack([sketches.scales, sketches.gains], axis=1)[:400]
+        packed = pack(levels, bits)
         return decode_definition(packed, scales, self.columns["codes"], self.codec.centroids, self.residuals)
 
-    def nearest(self, probed, promises=1.0) -> Neighbours:
+    def nearest(self, probed, promises=1.0, *, token_ids=None, known=None) -> Neighbours:
         products = np.take_along_axis(self.wanted @ self.codec.centroids.T, probed, axis=1)
         probes = Probes(probed, np.broadcast_to(np.float32(promises), probed.shape).copy(), products)
-        return nearest_sketches(self.wanted, probes, self.residuals, self.sketches, self.skipped, COUNT, KEPT)
+        nothing = np.full((len(self.wanted), COUNT), -1, np.int32), np.full((len(self.wanted), COUNT), -np.inf)
+        tokens, near = nothing if known is None else known
+        return nearest_sketches(
+            rounded_vectors(self.wanted, self.residuals),
+            probes,
+            self.sketches,
+            self.residuals.bits,
+            self.skipped,
+            np.arange(400, dtype=np.uint16) if token_ids is None else token_ids,
+            tokens,
+            near.astype(np.float32),
+            KEPT,
+        )
 
 
 @pytest.fixture(scope="module", params=[(1, 32), (2, 48), (4, 32), (8, 32), (16, 20), (4, 128)])
@@ -107,12 +122,51 @@ def test_of_equal_similarities_the_smaller_row_comes_first():
     assert found.similarities.tolist() == [[1, 1, 0, 0, -np.inf]]
 
 
-def test_the_nearest_of_given_similarities_are_those_of_the_definition():
-    similarities = np.random.default_rng(3).integers(0, 9, (4, 30)).astype(np.float32)
-    found = nearest_of(similarities, 12)
-    order = np.argsort(-similarities, axis=1, kind="stable")[:, :12]
-    assert np.array_equal(found.rows, order)
-    assert np.array_equal(found.similarities, np.take_along_axis(similarities, order, axis=1))
+def test_where_nearly_all_tokens_are_the_same_no_further_centroid_is_looked_at(store):
+    probed = np.tile(np.arange(store.codec.num_centroids), (len(store.wanted), 1))
+    everything = store.nearest(probed)
+    alike = store.nearest(probed, token_ids=np.zeros(400, np.uint16))
+    codes, live = store.columns["codes"], store.live_rows
+    sizes = np.cumsum([np.count_nonzero((codes == c) & live) for c in probed[0]])
+    last = max(CERTAIN - 1, int(np.searchsorted(sizes, COUNT)))
+    for rows in alike.rows:
+        assert set(rows[rows >= 0]) <= set(np.flatnonzero(live & (codes <= last)))
+    # Of the nearest ten one may have another token, two may not.
+    for others, clear in ((1, True), (2, False)):
+        token_ids = np.arange(400, dtype=np.uint16)
+        token_ids[(codes <= last) & live] = 1000
+        first = store.nearest(probed[:, : last + 1], token_ids=token_ids).rows[0, :others]
+        token_ids[first] = 2000 + np.arange(others)
+        found = store.nearest(probed, token_ids=token_ids)
+        assert np.array_equal(found.rows[0], everything.rows[0]) != clear or last + 1 == store.codec.num_centroids
+
+
+def test_what_is_known_to_be_near_is_kept_among_what_is_found(store):
+    probed = np.tile(np.arange(store.codec.num_centroids), (len(store.wanted), 1))
+    found = store.nearest(probed)
+    shape = (len(store.wanted), COUNT)
+    tokens, near = np.full(shape, -1, np.int32), np.full(shape, -np.inf, np.float32)
+    tokens[:, :2], near[:, 0], near[:, 1] = 77, 9.0, found.similarities[:, 3] - 1e-6
+    mixed = store.nearest(probed, known=(tokens, near))
+    assert (mixed.rows[:, 0] == -2).all()
+    assert (mixed.rows[:, 5] == -3).all()
+    assert np.array_equal(mixed.rows[:, 1:5], found.rows[:, :4])
+    assert np.array_equal(mixed.rows[:, 6:], found.rows[:, 4 : KEPT - 2])
+
+
+def test_tokens_settle_in_the_order_of_their_nearness():
+    random = np.random.default_rng(3)
+    known, near = np.full((4, 12), -1, np.int32), np.full((4, 12), -np.inf, np.float32)
+    parts = [(np.arange(30) + 100 * part, random.standard_normal((4, 30)).astype(np.float32)) for part in range(3)]
+    for tokens, products in parts:
+        token_ids = np.tile(tokens.astype(np.int32), (4, 1))
+        token_ids[:, 7] = -1
+        settle(token_ids, products, known, near)
+    tokens, products = np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts], axis=1)
+    products[:, 7::30] = -np.inf
+    order = np.argsort(-products, axis=1)[:, :12]
+    assert np.array_equal(known, tokens[order])
+    assert np.array_equal(near, np.take_along_axis(products, order, axis=1))
 
 
 def test_products_with_stored_rows_are_those_of_the_decoded_vectors(store):

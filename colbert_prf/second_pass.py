@@ -36,7 +36,7 @@ def default_rescore_again(k: int, expansion: Expansion) -> int:
     """Documents the second pass scores exactly for ``k`` results.
 
     Only the part of the added vectors is approximate: the more of the query's weight they have, the more documents.
-    With so many the best 1,000 are found as well as by the first pass, see ``docs/engine.md``.
+    With so many the best 1,000 are found as well as by the first pass, see ``docs/feedback.md``.
 
     >>> from colbert_prf.types import ExpansionVector
     >>> query = EncodedQuery(np.array([7, 9], np.int32), np.eye(2, dtype=np.float32), np.array([3, 2], np.float32))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.probes import Neighbours, Probes, insert
+from colbert_prf.kernels.probes import NONE, Neighbours, Probes, insert
 from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec
 from colbert_prf.kernels.simd import products_of_eight_bits, products_of_eight_pairs
 from colbert_prf.kernels.sketches import SIDE_BY_SIDE, Sketches, dims_of
@@ -23,7 +23,6 @@ CERTAIN = 2
 """Centroids whose vectors are compared whatever they promise."""
 FEWEST = 5
 """Neighbours that can make clear which token is the most likely."""
-_NONE = -1
 
 
 class RoundedVectors(NamedTuple):
@@ -68,8 +67,8 @@ def _is_skipped(skipped: Array, row: int) -> bool:
 @compiled()
 def _is_clear(rows: Array, token_ids: Array, known: Array) -> bool:
     """Whether nearly all of some rows have one token; a row below -1 is one of the known."""
-    needed, token, votes = rows.shape[0] - rows.shape[0] // 10, _NONE, 0
-    if rows.shape[0] < FEWEST or rows[-1] == _NONE:
+    needed, token, votes = rows.shape[0] - rows.shape[0] // 10, NONE, 0
+    if rows.shape[0] < FEWEST or rows[-1] == NONE:
         return False
     for row in rows:  # whatever has more than half of all votes is left
         own = token_ids[row] if row >= 0 else known[-2 - row]
@@ -177,7 +176,7 @@ def nearest_sketches(
         A row below -1 stands for one of the known: -2 for the first, -3 for the next.
     """
     out, count = Neighbours.none(len(known), kept), known.shape[1]
-    out.rows[:, :count] = np.where(known < 0, _NONE, -2 - np.arange(count))
+    out.rows[:, :count] = np.where(known < 0, NONE, -2 - np.arange(count))
     out.similarities[:, :count] = known_similarities
     # The mask is an argument, see `simd.py`: derived from the bits, LLVM would know it.
     _nearest(query, probes, sketches, skipped, bits, (1 << bits) - 1, token_ids, known, *out)

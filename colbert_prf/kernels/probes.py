@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.simd import prefetch, product_of_bytes
+from colbert_prf.kernels.simd import AHEAD, prefetch, product_of_bytes
 
-__all__ = ["CELLS", "ByteCentroids", "Neighbours", "Probes", "best_probes", "insert"]
+__all__ = ["CELLS", "NONE", "ByteCentroids", "Neighbours", "Probes", "best_probes", "insert"]
 
-AHEAD = 8
-"""Centroids between the one that is compared and the one that is asked for."""
 CELLS = 4
 """Cells whose centroids are compared with a vector: 1,250 of 8,192, where one has 512."""
-_NONE = -1
+NONE = -1
+"""In place of a row or a centroid where there is none."""
 
 
 class Neighbours(NamedTuple):
@@ -34,7 +33,7 @@ class Neighbours(NamedTuple):
     @classmethod
     def none(cls, num_vectors: int, count: int) -> Neighbours:
         """No neighbours yet."""
-        return cls(np.full((num_vectors, count), _NONE), np.full((num_vectors, count), -np.inf, np.float32))
+        return cls(np.full((num_vectors, count), NONE), np.full((num_vectors, count), -np.inf, np.float32))
 
 
 @compiled()
@@ -42,11 +41,11 @@ def insert(rows: Array, similarities: Array, row: int, similarity: np.float32) -
     """Put a row into a short sorted list; of equals the smaller row comes first."""
     place = rows.shape[0] - 1
     last = similarities[place]
-    if similarity < last or (similarity == last and rows[place] != _NONE and row > rows[place]):
+    if similarity < last or (similarity == last and rows[place] != NONE and row > rows[place]):
         return
     while place > 0:
         before = similarities[place - 1]
-        if before > similarity or (before == similarity and rows[place - 1] != _NONE and rows[place - 1] < row):
+        if before > similarity or (before == similarity and rows[place - 1] != NONE and rows[place - 1] < row):
             break
         rows[place], similarities[place] = rows[place - 1], before
         place -= 1
@@ -93,10 +92,10 @@ def _probe(
     dim = codes.shape[1]
     nearest = np.empty(min(CELLS, centers.shape[0]), np.int64)
     nearness = np.empty(nearest.shape[0], np.float32)
-    compared = np.full(codes.shape[0], _NONE, np.int32)
+    compared = np.full(codes.shape[0], NONE, np.int32)
     for i in range(values.shape[0]):
         probed, promises, unit, length = out.centroids[i], out.promises[i], units[i], lengths[i]
-        nearest[:], nearness[:], least = _NONE, -np.inf, np.float32(-np.inf)
+        nearest[:], nearness[:], least = NONE, -np.inf, np.float32(-np.inf)
         for cell in range(centers.shape[0]):
             # Nearest to the vector at unit length.
             product = unit * np.float32(product_of_bytes(centers, cell * dim, values, i * dim, dim))
@@ -105,7 +104,7 @@ def _probe(
                 insert(nearest, nearness, cell, near)
                 least = nearness[-1]
         # An entry that is not a centroid's: what promises as much or less does not come in.
-        probed[:], promises[:], least = _NONE, floors[i], floors[i]
+        probed[:], promises[:], least = NONE, floors[i], floors[i]
         for cell in nearest:
             for place in range(lists.shape[1]):
                 centroid = lists[cell, place]
@@ -120,7 +119,7 @@ def _probe(
                         insert(probed, promises, centroid, promise)
                         least = promises[-1]
         for j in range(probed.shape[0]):
-            if probed[j] == _NONE:
+            if probed[j] == NONE:
                 probed[j], promises[j] = 0, -np.inf
             out.products[i, j] = promises[j] - reach * length * radii[probed[j]]
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.simd import prefetch, unpack_bytes
+from colbert_prf.kernels.simd import AHEAD, prefetch, unpack_bytes
 
 __all__ = [
     "GAIN_LOW",
@@ -43,8 +43,6 @@ FARTHEST = 1.5
 """Length of the longest residual of a unit vector that must be kept."""
 SMALLEST_SPREAD = 0.1
 """Of a dimension, as a part of the mean: where a sample does not vary, later vectors may."""
-AHEAD = 8
-"""Rows between the one that is compared and the one that is asked for."""
 _TINY = np.float32(1e-12)
 
 
@@ -280,7 +278,6 @@ def _products_of_rows(
     levels, decoded = np.empty(dim, np.uint8), np.empty((1, dim), np.float32)
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
-            # Rows lie anywhere: ask for some further on while this one is compared.
             if j + AHEAD < rows.shape[1] and rows[i, j + AHEAD] >= 0:
                 row = rows[i, j + AHEAD]
                 prefetch(packed, row * packed.shape[1])

@@ -24,6 +24,9 @@ ROWS = 4
 BLOCK = 32
 """Dimensions summed in int16 before widening to int32: 16 products of at most 15 * 127 stay below 2**15."""
 
+AHEAD = 8
+"""Rows between the one that is computed and the one that is asked for, where rows lie anywhere; see `prefetch`."""
+
 INT8, INT16, INT32, INT64, FLOAT = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
 
 

@@ -25,7 +25,7 @@ from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.parallel import run
 from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec, unpack, unpack_rows
-from colbert_prf.kernels.simd import BLOCK, COLUMNS, ROWS, float_tile
+from colbert_prf.kernels.simd import COLUMNS, ROWS, check_dim, float_tile
 
 __all__ = [
     "PackedVectors",
@@ -269,8 +269,7 @@ def maxsim_of_packed(
     -------
     float32 of shape (num_candidates,)
     """
-    if queries.shape[1] % (BLOCK // 2):
-        raise ValueError(f"the dimension of the vectors must be a multiple of {BLOCK // 2}, found {queries.shape[1]}")
+    check_dim(queries.shape[1])
     out = np.full(len(documents), -np.inf, np.float32)
     query = _byte_query(queries, table, codec)
     run(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.simd import AHEAD, prefetch, product_of_bytes
+from colbert_prf.kernels.simd import AHEAD, check_dim, prefetch, product_of_bytes
 
 __all__ = ["CELLS", "NONE", "ByteCentroids", "Neighbours", "Probes", "best_probes", "insert"]
 
@@ -141,6 +141,7 @@ def best_probes(
     ----------
     centroids : ByteCentroids
     vectors : float32 of shape (num_vectors, dim)
+        ``dim`` is a multiple of 16.
     probes : int
         Centroids for each vector, or all if there are fewer.
     floors : float32 of shape (num_vectors,), optional
@@ -148,12 +149,14 @@ def best_probes(
 
     Examples
     --------
-    >>> codes, one = np.array([[50], [40], [10]], np.int8), np.ones(1, np.float32)
+    >>> axis = np.eye(1, 16, dtype=np.float32)
+    >>> codes = (np.array([[50], [40], [10]]) * axis).astype(np.int8)
     >>> radii, lists = np.array([0.1, 0.6, 0.1], np.float32), np.array([[0, 1, 2]], np.uint16)
-    >>> centroids = ByteCentroids(codes, one / 100, radii, codes[:1], one / 8, lists)
-    >>> best_probes(centroids, np.array([[1]], np.float32), 2, 0.4).centroids.tolist()
+    >>> halves, steps = np.array([0.125], np.float32), np.full(16, 0.01, np.float32)
+    >>> best_probes(ByteCentroids(codes, steps, radii, codes[:1], halves, lists), axis, 2, 0.4).centroids.tolist()
     [[1, 0]]
     """
+    check_dim(vectors.shape[1])
     shape = (len(vectors), min(probes, len(centroids.codes)))
     out = Probes(np.empty(shape, np.int64), np.empty(shape, np.float32), np.empty(shape, np.float32))
     if floors is None:

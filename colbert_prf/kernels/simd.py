@@ -30,6 +30,12 @@ AHEAD = 8
 INT8, INT16, INT32, INT64, FLOAT = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
 
 
+def check_dim(dim: int) -> None:
+    """Refuse vectors that are not filled up to whole halves of a block: a kernel would read past their end."""
+    if dim % (BLOCK // 2):
+        raise ValueError(f"the dimension of the vectors must be a multiple of {BLOCK // 2}, found {dim}")
+
+
 def vector(element: ir.Type, count: int) -> ir.VectorType:
     """The LLVM type of ``count`` elements side by side."""
     return ir.VectorType(element, count)

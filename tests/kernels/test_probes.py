@@ -59,6 +59,11 @@ def test_a_centroid_that_promises_no_more_than_the_floor_is_not_probed():
     assert np.isneginf(found.promises).tolist() == [[False, False, True], [True, True, True]]
 
 
+def test_vectors_that_are_not_filled_up_are_refused():
+    with pytest.raises(ValueError, match="multiple of 16, found 24"):
+        best_probes(byte_centroids(3, 1, 24, 3), np.ones((2, 24), np.float32), 2, 0.5)
+
+
 @compiled()
 def _products(rows, values, out):
     dim = rows.shape[1]

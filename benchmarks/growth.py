@@ -120,8 +120,8 @@ def measure_size(size: int, arguments: argparse.Namespace) -> dict[str, float]:
             "disk_bytes": folder_bytes(Path(folder, "index")),
         }
         for cutoff in CUTOFFS:
-            timed = measure({"it": searcher.search}, queries, arguments.repeats, cutoff)
-            found |= {f"latency@{cutoff}": timed["it"]["median"], f"cores@{cutoff}": timed["it"]["cores"]}
+            timed = measure(searcher.search, queries, arguments.repeats, cutoff)
+            found |= {f"latency@{cutoff}": timed["median"], f"cores@{cutoff}": timed["cores"]}
     return found
 
 

@@ -1,10 +1,10 @@
-"""How long a query takes: systems in turns, pass after pass over all queries, in one process."""
+"""How long a query takes: pass after pass over all queries."""
 
 from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter, process_time
 from typing import Any
 
@@ -16,46 +16,37 @@ THREADS = (1, 2)
 WARM_UP = 8
 """Queries before the clock starts."""
 LONG = 60.0
-"""Seconds after which a system is not repeated any more."""
+"""Seconds after which nothing is repeated any more."""
 
 
-def measure(
-    searches: Mapping[str, Callable[..., object]], queries: Sequence[Any], repeats: int, *settings: int
-) -> dict[str, dict[str, float]]:
-    """Time ``search(query, *settings)`` for every query and every system; a turn is one pass over all queries.
+def measure(search: Callable[..., object], queries: Sequence[Any], repeats: int, *settings: int) -> dict[str, float]:
+    """Time ``search(query, *settings)`` for every query, pass after pass over all of them.
 
-    A system that has taken a minute gets no further turn.
+    After a minute there is no further pass.
 
     Returns
     -------
     dict
-        For each system what :func:`summary` says, and ``cores``: processor seconds per second, which shows how many
-        threads were really at work.
+        What :func:`summary` says, and ``cores``: processor seconds per second, which shows how many threads were
+        really at work.
     """
-    passes: dict[str, list[list[float]]] = {name: [] for name in searches}
-    used = dict.fromkeys(searches, 0.0)
-    for search in searches.values():
-        for query in queries[:WARM_UP]:
-            search(query, *settings)
+    for query in queries[:WARM_UP]:
+        search(query, *settings)
+    passes: list[list[float]] = []
     gc.collect()
     gc.disable()
+    before = process_time()
     try:
-        for _ in range(repeats):
-            for name, search in searches.items():
-                if sum(map(sum, passes[name])) > LONG:
-                    continue
-                before = process_time()
-                taken = []
-                for query in queries:
-                    started = perf_counter()
-                    search(query, *settings)
-                    taken.append(perf_counter() - started)
-                passes[name].append(taken)
-                used[name] += process_time() - before
+        while len(passes) < repeats and sum(map(sum, passes)) <= LONG:
+            passes.append([])
+            for query in queries:
+                started = perf_counter()
+                search(query, *settings)
+                passes[-1].append(perf_counter() - started)
     finally:
         gc.enable()
-    seconds = {name: np.array(taken) for name, taken in passes.items()}
-    return {name: {**summary(taken), "cores": used[name] / taken.sum()} for name, taken in seconds.items()}
+    used, seconds = process_time() - before, np.array(passes)
+    return {**summary(seconds), "cores": used / seconds.sum()}
 
 
 def summary(seconds: NDArray[np.float64]) -> dict[str, float]:

@@ -130,8 +130,7 @@ def search(arguments: argparse.Namespace) -> dict[str, Any]:
     for cutoff in CUTOFFS:
         if arguments.rankings:
             np.save(arguments.rankings / f"{arguments.system}.{cutoff}.npy", rankings(call, queries, cutoff))
-        timed = measure({"it": call}, queries, arguments.repeats, cutoff)
-        found[cell(cutoff, arguments.threads)] = timed["it"]
+        found[cell(cutoff, arguments.threads)] = measure(call, queries, arguments.repeats, cutoff)
     return found
 
 

@@ -11,9 +11,8 @@ Build seconds start from vectors in memory. Bytes per vector are those of all fi
 that of exact float32 MaxSim, of a search for k. nDCG@10 and MAP (relevant from grade 2) are of a search for 1,000, the
 mean over all topics; judgements of passages that are not in the collection are left out, and topics that are then left
 without a relevant passage. A latency is one query at a time, encoding excluded: after a warm-up all queries, several
-times (but no more after a minute), systems in turns where they share a process; the median and, in brackets, the 95th
-percentile over queries of each query's median. Brute force does the same work whatever k is, so one measurement stands
-for all k.
+times (but no more after a minute), one system after the other; the median and, in brackets, the 95th percentile over
+queries of each query's median. Brute force does the same work whatever k is, so one measurement stands for all k.
 
 Every result is kept in CACHE/results: --resume runs only the systems that are not there yet, --table runs nothing.
 The indexes of other engines, which take long to build, are kept in CACHE/peers-*, for queries of other lengths.
@@ -78,16 +77,14 @@ class Experiment:
         self.save_queries()
         own, skipped = [name for name in names if name in LABELS], {}
         with TemporaryDirectory(dir=self.arguments.cache, prefix="indexes-") as workdir:
-            systems = {}
             for name in own:
                 report(f"building {name} ...")
                 # The first build of a process also loads compiled kernels: not what is measured.
                 build(name, self.documents.first(64), Path(workdir, f"{name}.small"))
-                systems[name] = build(name, self.documents, Path(workdir, name))
-            latencies = time_systems(systems, self.queries, self.arguments.repeats)
-            for name, system in systems.items():
+                system = build(name, self.documents, Path(workdir, name))
                 found = {"build_seconds": system.build_seconds, "bytes": system.num_bytes}
-                self.keep(name, {**found, "latency": latencies[name], **machine}, rankings_of(system, self.queries))
+                latency = time_system(name, system, self.queries, self.arguments.repeats)
+                self.keep(name, {**found, "latency": latency, **machine}, rankings_of(system, self.queries))
         for name in (name for name in names if name in PEERS):
             if self.arguments.peers is None:
                 skipped[name] = "no --peers"
@@ -138,30 +135,18 @@ class Experiment:
         return {name: result for name, result in found.items() if result["settings"] == self.settings}
 
 
-def time_systems(systems: dict[str, System], texts: Texts, repeats: int) -> dict[str, dict[str, dict[str, float]]]:
-    """The latency of each system for each cutoff and number of threads; BLAS and OpenMP get as many threads."""
+def time_system(name: str, system: System, texts: Texts, repeats: int) -> dict[str, dict[str, float]]:
+    """The latency of a system for each cutoff and number of threads; BLAS and OpenMP get as many threads."""
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    latencies: dict[str, dict[str, dict[str, float]]] = {name: {} for name in systems}
-    if not systems:
-        return latencies
-    queries = encoded_queries(texts)
+    queries, latency = encoded_queries(texts), {}
     for threads in THREADS:
+        report(f"timing {name} on {threads} thread{'s' if threads > 1 else ''} ...")
         with threadpool_limits(threads):
-            for cutoff in sorted(CUTOFFS, reverse=True):
-                report(f"timing k={cutoff} on {threads} thread{'s' if threads > 1 else ''} ...")
-                searches = {
-                    name: system.search
-                    for name, system in systems.items()
-                    if system.depends_on_cutoff or cutoff == max(CUTOFFS)
-                }
-                for name, found in measure(searches, queries, repeats, cutoff, threads).items():
-                    latencies[name][cell(cutoff, threads)] = found
-    for cells in latencies.values():
-        for cutoff in CUTOFFS:
-            for threads in THREADS:
-                cells.setdefault(cell(cutoff, threads), cells[cell(max(CUTOFFS), threads)])
-    return latencies
+            cutoffs = CUTOFFS if system.depends_on_cutoff else CUTOFFS[-1:]
+            measured = {cutoff: measure(system.search, queries, repeats, cutoff, threads) for cutoff in cutoffs}
+        latency |= {cell(cutoff, threads): measured.get(cutoff, measured[cutoffs[-1]]) for cutoff in CUTOFFS}
+    return latency
 
 
 def rankings_of(system: System, queries: Texts) -> dict[int, NDArray[np.int64]]:

@@ -20,12 +20,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colbert_prf.kernels.code_tile import code_tile_8, code_tile_16
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.interaction import padded
+from colbert_prf.kernels.lanes import CHUNK, LANES, best_of_4, best_of_8, best_of_10, best_of_12, best_of_16
 from colbert_prf.kernels.parallel import run
-from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec, unpack, unpack_rows
-from colbert_prf.kernels.simd import COLUMNS, ROWS, check_dim, float_tile
+from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec, unpack
+from colbert_prf.kernels.simd import COLUMNS, ROWS, check_dim, float_tile, prefetch
 
 __all__ = [
     "PackedVectors",
@@ -54,15 +54,16 @@ class PackedVectors(NamedTuple):
 class ByteQuery(NamedTuple):
     """A query rounded to bytes.
 
-    ``values`` (dim / 4, width, 4) int8, ``factors`` and ``constants`` (width,) and the ``table`` of centroid scores
-    (num_centroids, width) float32; ``ones`` (16,) int16, see :mod:`.code_tile`.
+    ``values`` (planes, stride / 4, width, 4) int8, ``factors`` and ``constants`` (width,) and the ``table`` of centroid
+    scores (num_centroids, width) float32; ``multipliers`` and ``plans``, see :mod:`.lanes`.
     """
 
     values: NDArray[np.int8]
     factors: NDArray[np.float32]
     constants: NDArray[np.float32]
     table: NDArray[np.float32]
-    ones: NDArray[np.int16]
+    multipliers: NDArray[np.int16]
+    plans: NDArray[np.int64]
 
 
 def maxsim_definition(
@@ -103,7 +104,9 @@ def similarities_definition(
     rows = slice(store.offsets[document], store.offsets[document + 1])
     query = _byte_query(queries, table, codec)
     count, dim = queries.shape
-    rounded = query.values.transpose(1, 0, 2).reshape(-1, dim)[:count].astype(np.float32)
+    planes, _, width, _ = query.values.shape
+    rounded = query.values.transpose(2, 0, 1, 3).reshape(width, planes, -1)[:count, :, : dim // planes]
+    rounded = rounded.reshape(count, dim).astype(np.float32)
     products = unpack(store.packed[rows], codec.bits).astype(np.float32) @ rounded.T
     residuals = store.scales[rows, :1] * (query.factors[:count] * products + query.constants[:count])
     gains = GAIN_LOW + GAIN_STEP * store.scales[rows, 1:]
@@ -133,34 +136,81 @@ def _rows_of(offsets: Array, document: int) -> tuple[int, int]:
 
 
 @compiled()
+def _room(store: PackedVectors, rows: int) -> PackedVectors:
+    """Room for a copy of the vectors of a document."""
+    packed = np.zeros((rows, -(-store.packed.shape[1] // CHUNK) * CHUNK), np.uint8)
+    return PackedVectors(np.zeros(rows, store.codes.dtype), packed, np.zeros((rows, 2), np.uint8), store.offsets)
+
+
+@compiled()
+def _ask_for(store: PackedVectors, document: int) -> None:
+    """Have the vectors of a document fetched while another is computed."""
+    first, count = _rows_of(store.offsets, document)
+    stride = store.packed.shape[1]
+    for byte in range(first * stride, (first + count) * stride, 64):
+        prefetch(store.packed, byte)
+    for t in range(first, first + count, 32):
+        prefetch(store.codes, t)
+        prefetch(store.scales, 2 * t)
+
+
+@compiled()
+def _copied(store: PackedVectors, first: int, count: int, room: PackedVectors) -> None:
+    """Copy the vectors of a document, each filled up to whole chunks, and repeat the last until there are enough."""
+    for t in range(max(count, LANES)):
+        row = first + min(t, count - 1)
+        room.codes[t], room.scales[t, 0], room.scales[t, 1] = (
+            store.codes[row],
+            store.scales[row, 0],
+            store.scales[row, 1],
+        )
+        for i in range(store.packed.shape[1]):
+            room.packed[t, i] = store.packed[row, i]
+
+
+@compiled()
+def _best_of_document(
+    query: ByteQuery, num_queries: int, store: PackedVectors, first: int, count: int, best: Array
+) -> None:
+    """The largest score of a document for each query column: ``best`` (width,)."""
+    width, stride = query.table.shape[1], store.packed.shape[1]
+    for column in range(0, num_queries, COLUMNS):
+        columns = num_queries - column
+        if columns > 12:
+            best_of_16(query, column, store, stride, width, first, count, best)
+        elif columns > 10:
+            best_of_12(query, column, store, stride, width, first, count, best)
+        elif columns > 8:
+            best_of_10(query, column, store, stride, width, first, count, best)
+        elif columns > 4:
+            best_of_8(query, column, store, stride, width, first, count, best)
+        else:
+            best_of_4(query, column, store, stride, width, first, count, best)
+
+
+@compiled()
 def _maxsim_of_codes(
     query: ByteQuery,
     weights: Array,
     store: PackedVectors,
-    bits: int,
     documents: Array,
     start: int,
     stop: int,
     out: Array,
 ) -> None:
-    width, dim = query.table.shape[1], query.values.shape[0] * 4
-    # Products of whole bytes would overflow, so that these are two planes of four bits.
-    planes = 2 if bits == 8 else 1
-    buffer = np.zeros((_longest(store.offsets, documents, start, stop) + ROWS) * planes * dim, np.uint8)
-    best = np.empty(width, np.float32)
+    best, whole = np.empty(query.table.shape[1], np.float32), store.packed.shape[1] % CHUNK == 0
+    room = _room(store, max(LANES, LANES if whole else _longest(store.offsets, documents, start, stop)))
     for position in range(start, stop):
         first, count = _rows_of(store.offsets, documents[position])
+        if position + 1 < stop:
+            _ask_for(store, documents[position + 1])
         if count == 0:
             continue
-        unpack_rows(store.packed, min(bits, 4), first, count, buffer)
-        best[:] = _LOWEST
-        for column in range(0, width, COLUMNS):
-            if len(weights) - column > COLUMNS // 2:
-                for t in range(0, count, ROWS):
-                    code_tile_16(buffer, t, dim, planes, query, width, column, store, first + t, count - t, best)
-            else:
-                for t in range(0, count, ROWS):
-                    code_tile_8(buffer, t, dim, planes, query, width, column, store, first + t, count - t, best)
+        if whole and count >= LANES:
+            _best_of_document(query, len(weights), store, first, count, best)
+        else:
+            _copied(store, first, count, room)
+            _best_of_document(query, len(weights), room, 0, max(count, LANES), best)
         out[position] = _weighted_sum(weights, best)
 
 
@@ -230,16 +280,25 @@ def _columns(queries: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _byte_query(queries: NDArray[np.float32], table: NDArray[np.float32], codec: ResidualCodec) -> ByteQuery:
     num_queries, dim = queries.shape
-    width, top = padded(num_queries), (1 << codec.bits) - 1
+    width, top, planes = padded(num_queries), (1 << codec.bits) - 1, 8 // codec.bits
     scaled = queries * codec.steps
     units = np.maximum(np.abs(scaled).max(axis=1), np.float32(1e-30)) / 127
     rounded = np.rint(scaled / units[:, None]).astype(np.int8)
-    values = np.zeros((dim // 4, width, 4), np.int8)
-    values[:, :num_queries] = rounded.reshape(num_queries, dim // 4, 4).transpose(1, 0, 2)
+    size = dim // planes
+    stride = -(-size // CHUNK) * CHUNK
+    values = np.zeros((planes, stride // 4, width, 4), np.int8)
+    filled = np.zeros((num_queries, planes, stride), np.int8)
+    filled[:, :, :size] = rounded.reshape(num_queries, planes, size)
+    values[:, :, :num_queries] = filled.reshape(num_queries, planes, stride // 4, 4).transpose(1, 2, 0, 3)
     factors, constants = np.zeros(width, np.float32), np.zeros(width, np.float32)
     factors[:num_queries] = 2 * units * codec.unit
     constants[:num_queries] = -top * units * codec.unit * rounded.sum(axis=1, dtype=np.int32)
-    return ByteQuery(values, factors, constants, table, np.ones(16, np.int16))
+    multipliers = np.ones((8, 16), np.int16)
+    whole = (planes, codec.bits, top * 0x01010101, stride // 4)
+    if codec.bits == 8:
+        multipliers[1] = 16
+    plans = np.array([(2, 4, 0x0F0F0F0F, 0) if codec.bits == 8 else whole, whole], np.int64)
+    return ByteQuery(values, factors, constants, table, multipliers, plans)
 
 
 def maxsim_of_packed(
@@ -273,7 +332,7 @@ def maxsim_of_packed(
     out = np.full(len(documents), -np.inf, np.float32)
     query = _byte_query(queries, table, codec)
     run(
-        lambda start, stop: _maxsim_of_codes(query, weights, store, codec.bits, documents, start, stop, out),
+        lambda start, stop: _maxsim_of_codes(query, weights, store, documents, start, stop, out),
         len(documents),
         threads=threads,
         executor=executor,

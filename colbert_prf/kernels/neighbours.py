@@ -28,18 +28,16 @@ FEWEST = 5
 class RoundedVectors(NamedTuple):
     """Vectors as bytes: the product with a residual is ``factors · Σ_d values[d] · code[d] + constants``.
 
-    ``values`` (num_vectors, dims of a sketch) int8, ``factors`` and ``constants`` (num_vectors,) float32; ``ones``
-    (16,) int16, see :mod:`.simd`.
+    ``values`` (num_vectors, dims of a sketch) int8, ``factors`` and ``constants`` (num_vectors,) float32.
     """
 
     values: NDArray[np.int8]
     factors: NDArray[np.float32]
     constants: NDArray[np.float32]
-    ones: NDArray[np.int16]
 
     def only(self, part: slice) -> RoundedVectors:
         """Some of the vectors, not copied."""
-        return RoundedVectors(self.values[part], self.factors[part], self.constants[part], self.ones)
+        return RoundedVectors(self.values[part], self.factors[part], self.constants[part])
 
 
 def nearest_definition(vectors: NDArray[np.float32], stored: NDArray[np.float32], count: int) -> Neighbours:
@@ -88,14 +86,13 @@ def _nearest(
     sketches: Sketches,
     skipped: Array,
     bits: int,
-    mask: int,
     token_ids: Array,
     known: Array,
     rows: Array,
     similarities: Array,
 ) -> None:
     # One function: a call would pass some eighty numbers.
-    packed, scales, gains, values, ones = sketches.packed, sketches.scales, sketches.gains, query.values, query.ones
+    packed, scales, gains, values = sketches.packed, sketches.scales, sketches.gains, query.values
     count, chunks, dims = known.shape[1], packed.shape[1], values.shape[1]
     totals, near = np.empty(SIDE_BY_SIDE, np.int32), np.empty(SIDE_BY_SIDE, np.float32)
     for i in range(rows.shape[0]):
@@ -112,9 +109,9 @@ def _nearest(
             for block in range(start // SIDE_BY_SIDE, -(-stop // SIDE_BY_SIDE)):
                 begin, first = block * chunks * 32, block * SIDE_BY_SIDE
                 if bits == 1:
-                    products_of_eight_bits(packed, begin, chunks, mask, values, i * dims, ones, totals)
+                    products_of_eight_bits(packed, begin, chunks, values, i * dims, totals)
                 else:
-                    products_of_eight_pairs(packed, begin, chunks, mask, values, i * dims, ones, totals)
+                    products_of_eight_pairs(packed, begin, chunks, values, i * dims, totals)
                 worth = 0
                 for v in range(SIDE_BY_SIDE):
                     residual = np.float32(scales[first + v]) * (factor * np.float32(totals[v]) + constant)
@@ -137,7 +134,7 @@ def rounded_vectors(vectors: NDArray[np.float32], codec: ResidualCodec) -> Round
     values[:, :dim] = np.rint(scaled / units[:, None])
     top = (1 << codec.bits) - 1
     constants = -top * units * codec.unit * values.sum(axis=1, dtype=np.int32)
-    return RoundedVectors(values, 2 * units * codec.unit, constants.astype(np.float32), np.ones(16, np.int16))
+    return RoundedVectors(values, 2 * units * codec.unit, constants.astype(np.float32))
 
 
 def nearest_sketches(
@@ -178,8 +175,7 @@ def nearest_sketches(
     out, count = Neighbours.none(len(known), kept), known.shape[1]
     out.rows[:, :count] = np.where(known < 0, NONE, -2 - np.arange(count))
     out.similarities[:, :count] = known_similarities
-    # The mask is an argument, see `simd.py`: derived from the bits, LLVM would know it.
-    _nearest(query, probes, sketches, skipped, bits, (1 << bits) - 1, token_ids, known, *out)
+    _nearest(query, probes, sketches, skipped, bits, token_ids, known, *out)
     return out
 
 

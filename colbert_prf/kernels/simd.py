@@ -1,6 +1,7 @@
 """Operations that numba's auto-vectoriser does not find, written once in portable LLVM IR.
 
-LLVM lowers the IR to the best instructions of the machine (AVX2: ``vpmaxub``, ``vpmaddubsw``, ``vfmadd``; NEON on ARM).
+LLVM lowers the IR to the best instructions of the machine (AVX2: ``vpmaxub``, ``vfmadd``; NEON on ARM). Sums of byte
+products name theirs where there are any: LLVM does not find them everywhere, and missed them where there is AVX-512.
 Nothing here knows what an index is. The callers state each operation in NumPy and test against that statement.
 All arrays are C-contiguous and addressed by the flat index of an element; there is no bounds check, so callers keep the
 documented slack. Widths (numbers of query columns) are multiples of :data:`COLUMNS`.
@@ -21,9 +22,8 @@ COLUMNS = 16
 """Query columns handled together; query arrays are padded to a multiple of it."""
 ROWS = 4
 """Document vectors handled together by a tile; buffers have ``ROWS - 1`` spare rows, whose content does not matter."""
-BLOCK = 32
-"""Dimensions summed in int16 before widening to int32: 16 products of at most 15 * 127 stay below 2**15."""
-
+STEP = 16
+"""The dimension of vectors is a multiple of it; those of a model that has others are filled up with zeros."""
 AHEAD = 8
 """Rows between the one that is computed and the one that is asked for, where rows lie anywhere; see `prefetch`."""
 
@@ -31,9 +31,9 @@ INT8, INT16, INT32, INT64, FLOAT = ir.IntType(8), ir.IntType(16), ir.IntType(32)
 
 
 def check_dim(dim: int) -> None:
-    """Refuse vectors that are not filled up to whole halves of a block: a kernel would read past their end."""
-    if dim % (BLOCK // 2):
-        raise ValueError(f"the dimension of the vectors must be a multiple of {BLOCK // 2}, found {dim}")
+    """Refuse vectors that are not filled up to whole steps: a kernel would read past their end."""
+    if dim % STEP:
+        raise ValueError(f"the dimension of the vectors must be a multiple of {STEP}, found {dim}")
 
 
 def vector(element: ir.Type, count: int) -> ir.VectorType:
@@ -51,6 +51,7 @@ class Arrays:
 
     def __init__(self, context: Any, builder: ir.IRBuilder, signature: Any, values: Sequence[Any]) -> None:
         self.builder = builder
+        self.features = frozenset(context.codegen().magic_tuple()[2].split(","))
 
         def argument(kind: Any, value: Any) -> Any:
             if isinstance(kind, types.BaseTuple):
@@ -62,6 +63,17 @@ class Arrays:
 
     def __iter__(self) -> Any:
         return iter(self._arguments)
+
+    @property
+    def multiplies_fours(self) -> bool:
+        """Whether the processor multiplies and adds four bytes a lane in one instruction."""
+        return {"+avx512vnni", "+avx512vl"} <= self.features
+
+    def call(self, name: str, result: ir.Type, *values: Any) -> Any:
+        """Call an operation of LLVM's own."""
+        kind = ir.FunctionType(result, [value.type for value in values])
+        function: Any = cgutils.get_or_insert_function
+        return self.builder.call(function(self.builder.module, kind, name), values)
 
     def load(self, pointer: Any, index: Any, kind: ir.Type) -> Any:
         """Read a value or vector of type ``kind`` at the element ``index`` of an array, whatever its alignment."""
@@ -101,28 +113,50 @@ class Arrays:
         return variables
 
 
-def sum_of_byte_products(arrays: Arrays, codes: Any, values: Any) -> Any:
-    """int16 lanes ``codes[2i] * values[2i] + codes[2i + 1] * values[2i + 1]``; the clamp only names the instruction."""
-    builder = arrays.builder
-    lanes = codes.type.count // 2
-    wide = vector(INT32, lanes)
+def add_dot_products(arrays: Arrays, total: Any, terms: Sequence[tuple[Any, Any]], factor: Any = None) -> Any:
+    """Add to each lane of ``total`` the products of four bytes of codes and four of values, of each of some terms.
+
+    All are vectors of int32: ``total`` has numbers, and each term has in every lane four codes, unsigned, and four
+    values, signed. ``factor``, a vector of int16, two a lane, multiplies the sum. Where the processor has no
+    instruction for four products at once (``Arrays.multiplies_fours``) the sums of two products, over all terms, must
+    fit into int16; where it has one, there is no factor.
+    """
+    builder, lanes = arrays.builder, total.type.count
+    if arrays.multiplies_fours:
+        for codes, values in terms:
+            name = f"llvm.x86.avx512.vpdpbusd.{32 * lanes}"
+            total = arrays.call(name, total.type, total, codes, values)
+        return total
+    bytes_, shorts = vector(INT8, 4 * lanes), vector(INT16, 2 * lanes)
+    sums = None
+    for codes, values in terms:
+        twos = _sum_of_twos(arrays, builder.bitcast(codes, bytes_), builder.bitcast(values, bytes_))
+        sums = twos if sums is None else builder.add(sums, twos)
+    factor = ir.Constant(shorts, [1] * shorts.count) if factor is None else factor
+    return builder.add(total, _sum_of_neighbours(arrays, sums, factor))
+
+
+def _sum_of_twos(arrays: Arrays, codes: Any, values: Any) -> Any:
+    """int16 lanes ``codes[2i] * values[2i] + codes[2i + 1] * values[2i + 1]``."""
+    builder, shorts = arrays.builder, vector(INT16, codes.type.count // 2)
+    if "+avx2" in arrays.features and codes.type.count == 32:
+        return arrays.call("llvm.x86.avx2.pmadd.ub.sw", shorts, codes, values)
     products = [
         builder.mul(
-            builder.zext(arrays.every_second(codes, k), wide), builder.sext(arrays.every_second(values, k), wide)
+            builder.zext(arrays.every_second(codes, k), shorts), builder.sext(arrays.every_second(values, k), shorts)
         )
         for k in range(2)
     ]
-    total = builder.add(*products)
-    high, low = ir.Constant(wide, [32767] * lanes), ir.Constant(wide, [-32768] * lanes)
-    total = builder.select(builder.icmp_signed("<", total, high), total, high)
-    total = builder.select(builder.icmp_signed(">", total, low), total, low)
-    return builder.trunc(total, vector(INT16, lanes))
+    return builder.add(*products)
 
 
-def sum_of_neighbours(arrays: Arrays, shorts: Any, ones: Any) -> Any:
-    """int32 lanes ``shorts[2i] + shorts[2i + 1]``; were ``ones`` not from memory, LLVM would lose ``vpmaddwd``."""
-    product = arrays.builder.mul(arrays.builder.sext(shorts, ones.type), ones)
-    return arrays.builder.add(arrays.every_second(product, 0), arrays.every_second(product, 1))
+def _sum_of_neighbours(arrays: Arrays, shorts: Any, factors: Any) -> Any:
+    """int32 lanes ``shorts[2i] * factors[2i] + shorts[2i + 1] * factors[2i + 1]``."""
+    builder, wide = arrays.builder, vector(INT32, shorts.type.count)
+    if "+avx2" in arrays.features and shorts.type.count == 16:
+        return arrays.call("llvm.x86.avx2.pmadd.wd", vector(INT32, 8), shorts, factors)
+    product = builder.mul(builder.sext(shorts, wide), builder.sext(factors, wide))
+    return builder.add(arrays.every_second(product, 0), arrays.every_second(product, 1))
 
 
 def _maximum_of_rows(width: int) -> Any:
@@ -232,29 +266,25 @@ def float_tile(
 def _products_of_eight(bits: int) -> Any:
     @intrinsic
     def products_of_eight(
-        _context: Any, packed: Any, start: Any, chunks: Any, mask: Any, values: Any, first: Any, ones: Any, out: Any
+        _context: Any, packed: Any, start: Any, chunks: Any, values: Any, first: Any, out: Any
     ) -> Any:
-        number = types.int64
-        signature = types.void(packed, number, number, number, values, number, ones, out)
+        signature = types.void(packed, types.int64, types.int64, values, types.int64, out)
 
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
             arrays = Arrays(context, builder, signature, values)
-            packed, start, chunks, mask, values, first, ones, out = arrays
-            bytes_, sums = vector(INT8, 32), vector(INT32, 8)
-            total = arrays.accumulators(1, 1, sums, 0)[0][0]
-            one = builder.sext(arrays.load(ones, int64(0), vector(INT16, 16)), vector(INT32, 16))
-            masks = arrays.splat(builder.trunc(mask, INT8), bytes_)
+            packed, start, chunks, values, first, out = arrays
+            eight = vector(INT32, 8)
+            total = arrays.accumulators(1, 1, eight, 0)[0][0]
+            masks = ir.Constant(eight, [((1 << bits) - 1) * 0x01010101] * eight.count)
             with cgutils.for_range_slice(builder, int64(0), chunks, int64(1), INT64, inc=True) as (chunk, _):
-                # Shifted as 32-bit numbers: of shifted bytes LLVM would know that they are small.
-                row, part = arrays.load(packed, builder.add(start, builder.mul(chunk, int64(32))), sums), None
+                row = arrays.load(packed, builder.add(start, builder.mul(chunk, int64(32))), eight)
                 place = builder.add(first, builder.mul(chunk, int64(4 * (8 // bits))))
+                terms = []
                 for plane in range(8 // bits):
-                    shifted = builder.lshr(row, ir.Constant(sums, [plane * bits] * sums.count))
-                    codes = builder.and_(builder.bitcast(shifted, bytes_), masks)
+                    codes = builder.and_(builder.lshr(row, ir.Constant(eight, [plane * bits] * eight.count)), masks)
                     four = arrays.load(values, builder.add(place, int64(4 * plane)), INT32)
-                    term = sum_of_byte_products(arrays, codes, builder.bitcast(arrays.splat(four, sums), bytes_))
-                    part = term if part is None else builder.add(part, term)
-                builder.store(builder.add(builder.load(total), sum_of_neighbours(arrays, part, one)), total)
+                    terms.append((codes, arrays.splat(four, eight)))
+                builder.store(add_dot_products(arrays, builder.load(total), terms), total)
             arrays.store(builder.load(total), out, int64(0))
             return context.get_dummy_value()
 
@@ -266,17 +296,14 @@ def _products_of_eight(bits: int) -> Any:
 products_of_eight_bits = _products_of_eight(1)
 """The products of eight packed vectors of bits, side by side, and one vector of bytes: ``out`` (8,) int32.
 
-Arguments are (packed, start, chunks, mask, values, first, ones, out). A chunk is 32 bytes, four of each vector, and
-each of its eight planes of bits has four dimensions of each::
+Arguments are (packed, start, chunks, values, first, out). A chunk is 32 bytes, four of each vector, and each of its
+eight planes of bits has four dimensions of each::
 
-    code = (packed[start + 32 * chunk + 4 * v + d] >> plane) & mask
+    code = (packed[start + 32 * chunk + 4 * v + d] >> plane) & 1
     out[v] = sum over chunk, plane and d of values[first + 32 * chunk + 4 * plane + d] * code
-
-``mask`` is 1, and ``ones`` is (16,) int16: were they constants, LLVM would know the products to be small, and lose
-``vpmaddubsw`` and ``vpmaddwd``.
 """
 products_of_eight_pairs = _products_of_eight(2)
-"""The same for codes of two bits in four planes, with the mask 3 and ``values[first + 16 * chunk + 4 * plane + d]``."""
+"""The same for codes of two bits in four planes, ``& 3`` and ``values[first + 16 * chunk + 4 * plane + d]``."""
 
 
 @intrinsic

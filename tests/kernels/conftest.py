@@ -14,7 +14,7 @@ from colbert_prf.kernels.centroids import nearest_definition
 from colbert_prf.kernels.exact import PackedVectors
 
 DIMS = [16, 48, 64, 96, 128, 768]
-NUM_QUERY_VECTORS = [1, 5, 9, 16, 32, 57]
+NUM_QUERY_VECTORS = [1, 5, 9, 11, 16, 32, 57]
 
 
 class Collection(NamedTuple):

@@ -1,0 +1,211 @@
+"""Scores of packed document vectors in byte arithmetic, one document vector a lane: the innermost loop of a search.
+
+Eight document vectors, or sixteen where the processor has 512-bit registers for bytes, lie side by side, four
+dimensions of each in a lane of 32 bits. A query vector meets all of them in one instruction: ``vpdpbusd`` where there
+is one, else ``vpmaddubsw``, which LLVM finds in portable IR. So any number of query vectors costs what it is worth,
+and residual codes are multiplied as they are stored: a shift and a mask unpack them in their lanes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+
+from colbert_prf.kernels.compiled import intrinsic
+from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP
+from colbert_prf.kernels.simd import (
+    FLOAT,
+    INT16,
+    INT32,
+    INT64,
+    Arrays,
+    add_dot_products,
+    int64,
+    vector,
+)
+
+__all__ = ["CHUNK", "LANES", "best_of_4", "best_of_8", "best_of_10", "best_of_12", "best_of_16"]
+
+LANES = 16
+"""Vectors a document must have; one of fewer is copied, and its last vector repeated."""
+CHUNK = 16
+"""Bytes of a packed vector that are turned into lanes together: a row is a multiple of it."""
+LOWEST = -3e38
+_QUAD = 4
+
+
+class _Lanes:
+    """The IR of one group of document vectors against some query columns."""
+
+    def __init__(self, arrays: Arrays, columns: int) -> None:
+        self.count = 16 if arrays.multiplies_fours else 8
+        self.arrays, self.builder, self.columns = arrays, arrays.builder, columns
+        self.ints, self.floats = vector(INT32, self.count), vector(FLOAT, self.count)
+
+    def turned(self, pointer: Any, starts: list[Any], quad: ir.VectorType) -> list[Any]:
+        """Read four numbers from each of the starts: a vector of all first numbers, one of all second ones ..."""
+        rows = [self.arrays.load(pointer, start, quad) for start in starts]
+        # Rows r, r + 4, r + 8, ... side by side, so that all that follows stays within 128 bits.
+        first, second, third, fourth = (self._side_by_side(rows[r::_QUAD]) for r in range(_QUAD))
+        low, high = (0, 4, 1, 5), (2, 6, 3, 7)
+        halves = [(self._mixed(first, second, lanes), self._mixed(third, fourth, lanes)) for lanes in (low, high)]
+        return [self._mixed(*half, lanes) for half in halves for lanes in ((0, 1, 4, 5), (2, 3, 6, 7))]
+
+    def _mixed(self, first: Any, second: Any, lanes: tuple[int, ...]) -> Any:
+        """Choose, in each 128 bits, from the four numbers of the first (0 to 3) and of the second (4 to 7)."""
+        places = [
+            _QUAD * part + lane % _QUAD + self.count * (lane // _QUAD)
+            for part in range(self.count // _QUAD)
+            for lane in lanes
+        ]
+        return self.builder.shuffle_vector(first, second, ir.Constant(vector(INT32, self.count), places))
+
+    def _side_by_side(self, parts: list[Any]) -> Any:
+        while len(parts) > 1:
+            lanes = ir.Constant(vector(INT32, 2 * parts[0].type.count), list(range(2 * parts[0].type.count)))
+            parts = [self.builder.shuffle_vector(*parts[i : i + 2], lanes) for i in range(0, len(parts), 2)]
+        return parts[0]
+
+    def add_products(
+        self, sums: list[Any], codes: list[Any], queries: Any, place: Any, width: Any, factor: Any
+    ) -> None:
+        """Add the products of four codes a lane, four times, and ``columns`` query vectors to their sums."""
+        builder = self.builder
+        quads = [builder.add(place, builder.mul(int64(4 * step), width)) for step in range(_QUAD)]
+        for column, variable in enumerate(sums):
+            fours = [self.arrays.load(queries, builder.add(quad, int64(4 * column)), INT32) for quad in quads]
+            values = [self.arrays.splat(four, self.ints) for four in fours]
+            terms = list(zip(codes, values, strict=True))
+            builder.store(add_dot_products(self.arrays, builder.load(variable), terms, factor), variable)
+
+    def multiplied(self, value: Any, factor: Any, summand: Any) -> Any:
+        """``value * factor + summand``, rounded once where the processor can."""
+        return self.builder.fadd(self.builder.fmul(value, factor, flags=["contract"]), summand, flags=["contract"])
+
+    def larger(self, first: Any, second: Any) -> Any:
+        """The larger of each lane; a comparison and a selection would become a masked store, slow on AMD."""
+        return self._fast_call(f"llvm.maxnum.v{self.count}f32", self.floats, first, second)
+
+    def largest(self, value: Any) -> Any:
+        """The largest of all lanes."""
+        return self._fast_call(f"llvm.vector.reduce.fmax.v{self.count}f32", FLOAT, value)
+
+    def _fast_call(self, name: str, result: ir.Type, *values: Any) -> Any:
+        call = self.arrays.call(name, result, *values)
+        call.fastmath.update(("nnan", "nsz"))
+        return call
+
+
+def _products(
+    lanes: _Lanes, packed: Any, row: Any, stride: Any, query: list[Any], width: Any, column: Any
+) -> list[Any]:
+    """The products of a group of document vectors with each query column, as stack variables."""
+    arrays, builder = lanes.arrays, lanes.builder
+    values, _, _, _, units, plans = query
+    plan = int64(4 if arrays.multiplies_fours else 0)
+    planes, bits, mask, quads = (arrays.load(plans, builder.add(plan, int64(i)), INT64) for i in range(4))
+    masks = arrays.splat(builder.trunc(mask, INT32), lanes.ints)
+    sums = arrays.accumulators(1, lanes.columns, lanes.ints, 0)[0]
+    starts = [builder.mul(builder.add(row, int64(lane)), stride) for lane in range(lanes.count)]
+    with cgutils.for_range_slice(builder, int64(0), stride, int64(CHUNK), INT64, inc=True) as (byte, _):
+        codes = lanes.turned(packed, [builder.add(start, byte) for start in starts], vector(INT32, _QUAD))
+        place = builder.add(builder.mul(byte, width), builder.mul(column, int64(4)))
+        with cgutils.for_range(builder, planes) as plane:
+            shift = arrays.splat(builder.trunc(builder.mul(plane.index, bits), INT32), lanes.ints)
+            here = [builder.and_(builder.lshr(code, shift), masks) for code in codes]
+            unit = arrays.load(units, builder.mul(plane.index, int64(16)), vector(INT16, 16))
+            start = builder.add(place, builder.mul(builder.mul(plane.index, quads), builder.mul(width, int64(4))))
+            lanes.add_products(sums, here, values, start, width, unit)
+    return sums
+
+
+def _raise(
+    lanes: _Lanes,
+    sums: list[Any],
+    query: list[Any],
+    width: Any,
+    column: Any,
+    store: list[Any],
+    row: Any,
+    best: list[Any],
+) -> None:
+    """Turn the products of a group of document vectors into scores, and raise ``best`` to them."""
+    arrays, builder = lanes.arrays, lanes.builder
+    _, factors, constants, table, _, _ = query
+    codes, _, scales, _ = store
+    both = arrays.load(scales, builder.mul(row, int64(2)), vector(INT16, lanes.count))
+    both = builder.zext(both, lanes.ints)
+    scale = builder.uitofp(builder.and_(both, ir.Constant(lanes.ints, [255] * lanes.count)), lanes.floats)
+    gain = builder.uitofp(builder.lshr(both, ir.Constant(lanes.ints, [8] * lanes.count)), lanes.floats)
+    gain = lanes.multiplied(gain, _constant(lanes, GAIN_STEP), _constant(lanes, GAIN_LOW))
+    rows = [builder.mul(arrays.element(codes, builder.add(row, int64(lane))), width) for lane in range(lanes.count)]
+    for start in range(0, lanes.columns, _QUAD):
+        places = [builder.add(place, builder.add(column, int64(start))) for place in rows]
+        four = lanes.turned(table, places, vector(FLOAT, _QUAD))
+        for j in range(start, min(start + _QUAD, lanes.columns)):
+            place = builder.add(column, int64(j))
+            factor, constant = (
+                arrays.splat(arrays.load(of, place, FLOAT), lanes.floats) for of in (factors, constants)
+            )
+            product = builder.sitofp(builder.load(sums[j]), lanes.floats)
+            residual = lanes.multiplied(product, factor, constant)
+            score = builder.fmul(lanes.multiplied(residual, scale, four[j - start]), gain)
+            builder.store(lanes.larger(score, builder.load(best[j])), best[j])
+
+
+def _constant(lanes: _Lanes, value: np.float32) -> ir.Constant:
+    return ir.Constant(lanes.floats, [float(value)] * lanes.count)
+
+
+def _best_of(columns: int) -> Any:
+    @intrinsic
+    def best_of(
+        _context: Any, query: Any, column: Any, store: Any, stride: Any, width: Any, first: Any, count: Any, best: Any
+    ) -> Any:
+        number = types.int64
+        signature = types.void(query, number, store, number, number, number, number, best)
+
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            arrays = Arrays(context, builder, signature, values)
+            query, column, store, stride, width, first, count, best = arrays
+            lanes = _Lanes(arrays, columns)
+            highest = arrays.accumulators(1, columns, lanes.floats, LOWEST)[0]
+            last = builder.sub(count, int64(lanes.count))
+            with cgutils.for_range_slice(builder, int64(0), count, int64(lanes.count), INT64, inc=True) as (group, _):
+                # The last group overlaps the one before rather than reading past the end.
+                row = builder.add(first, builder.select(builder.icmp_signed("<", group, last), group, last))
+                sums = _products(lanes, store[1], row, stride, query, width, column)
+                _raise(lanes, sums, query, width, column, store, row, highest)
+            for j, variable in enumerate(highest):
+                arrays.store(lanes.largest(builder.load(variable)), best, builder.add(column, int64(j)))
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return best_of
+
+
+best_of_4, best_of_8, best_of_10, best_of_12, best_of_16 = map(_best_of, (4, 8, 10, 12, 16))
+"""The best score of a document for each of 4, 8, 10, 12 or 16 query columns from ``column`` on, into ``best`` (width,).
+
+Arguments are (query, column, store, stride, width, first, count, best). With the vectors t from ``first`` to
+``first + count``, of which there are at least :data:`LANES`::
+
+    code[d] of plane p = (packed[t, d] >> p * bits) & mask
+    dot = Σ_p Σ_d factor[p] * code[d] * values[p, d // 4, j, d % 4]
+    score = table[codes[t], j] + scales[t, 0] * (factors[j] * dot + constants[j])
+    best[j] = max over t of score * (GAIN_LOW + GAIN_STEP * scales[t, 1])
+
+``query`` consists of ``values`` (planes, stride / 4, width, 4) int8, ``factors`` and ``constants`` (width,) float32,
+``table`` (num_centroids, width) float32, ``multipliers`` (8, 16) int16, which has ``factor[p]`` in all of row p, and
+``plans`` (2, 4) int64: number of planes, bits, mask of four bytes, and how many fours of dimensions ``values`` moves
+from one plane to the next. Codes of more than four bits want two plans: where the processor multiplies two bytes at a
+time, sums must fit into 16 bits, and the first plan takes such codes as two planes of four bits that meet the same
+values; where it multiplies four, the second takes them whole, and multipliers are not used. ``store`` consists of
+``codes`` (num_vectors,), unsigned integers, ``packed`` (num_vectors, stride) uint8, ``scales`` (num_vectors, 2) uint8
+and ``offsets``, not used here. ``width`` is a multiple of 16.
+"""

@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.parallel import run
-from colbert_prf.kernels.simd import COLUMNS, ROWS, float_tile, maximum_of_rows_16, maximum_of_rows_32
+from colbert_prf.kernels.simd import (
+    AHEAD,
+    COLUMNS,
+    ROWS,
+    float_tile,
+    maximum_of_rows_16,
+    maximum_of_rows_32,
+    prefetch,
+)
 
 __all__ = ["ByteTable", "byte_table", "centroid_scores", "interact", "interact_definition", "largest_scores", "padded"]
 
@@ -166,6 +174,12 @@ def _interact(
     best = np.empty(width, np.uint8)
     for position in range(start, stop):
         document = position if everything else documents[position]
+        if not everything:
+            if position + AHEAD < stop:
+                prefetch(offsets, documents[position + AHEAD])
+            if position + 1 < stop:
+                for t in range(offsets[documents[position + 1]], offsets[documents[position + 1] + 1], 32):
+                    prefetch(codes, t)
         begin, end = offsets[document], offsets[document + 1]
         if begin == end:
             out[position] = -np.inf

@@ -6,10 +6,11 @@ import numpy as np
 
 from colbert_prf.kernels.exact import maxsim_of_packed, similarities_definition
 from colbert_prf.kernels.interaction import byte_table, centroid_scores, interact, interact_definition
-from conftest import make_collection, make_query
 
 
 def main() -> None:
+    from conftest import make_collection, make_query
+
     for bits in (1, 2, 4, 8):
         for dim, num_query_vectors in ((48, 5), (128, 11)):
             _, centroids, codec, store, documents = make_collection(dim, bits)

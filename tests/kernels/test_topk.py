@@ -15,3 +15,13 @@ def test_equals_a_stable_sort(values, k):
     order = np.lexsort((np.arange(len(scores)), -scores))[:k]
     assert best_sorted(scores, k).tolist() == order.tolist()
     assert best(scores, k).tolist() == sorted(order.tolist())
+
+
+@given(
+    seed=st.integers(0, 1000), levels=st.sampled_from([2, 50, 100_000]), k=st.integers(1, 3000), ascending=st.booleans()
+)
+def test_many_scores_equal_a_stable_sort(seed, levels, k, ascending):
+    scores = np.random.default_rng(seed).integers(0, levels, 3000).astype(np.float32)
+    if ascending:  # so that a sample of every eighth is as unlike the rest as it can be
+        scores = np.sort(scores)
+    assert best_sorted(scores, k).tolist() == np.lexsort((np.arange(len(scores)), -scores))[:k].tolist()

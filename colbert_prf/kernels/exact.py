@@ -25,7 +25,7 @@ from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.lanes import CHUNK, LANES, best_of_4, best_of_8, best_of_10, best_of_12, best_of_16
 from colbert_prf.kernels.parallel import run
 from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec, unpack
-from colbert_prf.kernels.simd import COLUMNS, ROWS, check_dim, float_tile, prefetch
+from colbert_prf.kernels.simd import AHEAD, COLUMNS, ROWS, check_dim, float_tile, prefetch
 
 __all__ = [
     "PackedVectors",
@@ -143,18 +143,6 @@ def _room(store: PackedVectors, rows: int) -> PackedVectors:
 
 
 @compiled()
-def _ask_for(store: PackedVectors, document: int) -> None:
-    """Have the vectors of a document fetched while another is computed."""
-    first, count = _rows_of(store.offsets, document)
-    stride = store.packed.shape[1]
-    for byte in range(first * stride, (first + count) * stride, 64):
-        prefetch(store.packed, byte)
-    for t in range(first, first + count, 32):
-        prefetch(store.codes, t)
-        prefetch(store.scales, 2 * t)
-
-
-@compiled()
 def _copied(store: PackedVectors, first: int, count: int, room: PackedVectors) -> None:
     """Copy the vectors of a document, each filled up to whole chunks, and repeat the last until there are enough."""
     for t in range(max(count, LANES)):
@@ -170,22 +158,22 @@ def _copied(store: PackedVectors, first: int, count: int, room: PackedVectors) -
 
 @compiled()
 def _best_of_document(
-    query: ByteQuery, num_queries: int, store: PackedVectors, first: int, count: int, best: Array
+    query: ByteQuery, num_queries: int, store: PackedVectors, first: int, count: int, following: int, best: Array
 ) -> None:
-    """The largest score of a document for each query column: ``best`` (width,)."""
+    """The largest score of a document for each query column: ``best`` (width,); see ``following`` in :mod:`.lanes`."""
     width, stride = query.table.shape[1], store.packed.shape[1]
     for column in range(0, num_queries, COLUMNS):
         columns = num_queries - column
         if columns > 12:
-            best_of_16(query, column, store, stride, width, first, count, best)
+            best_of_16(query, column, store, stride, width, first, count, following, best)
         elif columns > 10:
-            best_of_12(query, column, store, stride, width, first, count, best)
+            best_of_12(query, column, store, stride, width, first, count, following, best)
         elif columns > 8:
-            best_of_10(query, column, store, stride, width, first, count, best)
+            best_of_10(query, column, store, stride, width, first, count, following, best)
         elif columns > 4:
-            best_of_8(query, column, store, stride, width, first, count, best)
+            best_of_8(query, column, store, stride, width, first, count, following, best)
         else:
-            best_of_4(query, column, store, stride, width, first, count, best)
+            best_of_4(query, column, store, stride, width, first, count, following, best)
 
 
 @compiled()
@@ -202,15 +190,16 @@ def _maxsim_of_codes(
     room = _room(store, max(LANES, LANES if whole else _longest(store.offsets, documents, start, stop)))
     for position in range(start, stop):
         first, count = _rows_of(store.offsets, documents[position])
-        if position + 1 < stop:
-            _ask_for(store, documents[position + 1])
+        following = store.offsets[documents[min(position + 1, stop - 1)]]
+        if position + AHEAD < stop:
+            prefetch(store.offsets, documents[position + AHEAD])
         if count == 0:
             continue
         if whole and count >= LANES:
-            _best_of_document(query, len(weights), store, first, count, best)
+            _best_of_document(query, len(weights), store, first, count, following, best)
         else:
             _copied(store, first, count, room)
-            _best_of_document(query, len(weights), room, 0, max(count, LANES), best)
+            _best_of_document(query, len(weights), room, 0, max(count, LANES), 0, best)
         out[position] = _weighted_sum(weights, best)
 
 

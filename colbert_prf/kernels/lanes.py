@@ -157,6 +157,16 @@ def _raise(
             builder.store(lanes.larger(score, builder.load(best[j])), best[j])
 
 
+def _ask_for(lanes: _Lanes, store: list[Any], row: Any, stride: Any) -> None:
+    """Have a group of vectors fetched: few at a time, for a processor waits where it is asked for too many at once."""
+    arrays, builder = lanes.arrays, lanes.builder
+    codes, packed, scales, _ = store
+    arrays.ask_for(codes, row)
+    arrays.ask_for(scales, builder.mul(row, int64(2)))
+    for lane in range(lanes.count):
+        arrays.ask_for(packed, builder.mul(builder.add(row, int64(lane)), stride))
+
+
 def _constant(lanes: _Lanes, value: np.float32) -> ir.Constant:
     return ir.Constant(lanes.floats, [float(value)] * lanes.count)
 
@@ -164,20 +174,30 @@ def _constant(lanes: _Lanes, value: np.float32) -> ir.Constant:
 def _best_of(columns: int) -> Any:
     @intrinsic
     def best_of(
-        _context: Any, query: Any, column: Any, store: Any, stride: Any, width: Any, first: Any, count: Any, best: Any
+        _context: Any,
+        query: Any,
+        column: Any,
+        store: Any,
+        stride: Any,
+        width: Any,
+        first: Any,
+        count: Any,
+        following: Any,
+        best: Any,
     ) -> Any:
         number = types.int64
-        signature = types.void(query, number, store, number, number, number, number, best)
+        signature = types.void(query, number, store, number, number, number, number, number, best)
 
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
             arrays = Arrays(context, builder, signature, values)
-            query, column, store, stride, width, first, count, best = arrays
+            query, column, store, stride, width, first, count, following, best = arrays
             lanes = _Lanes(arrays, columns)
             highest = arrays.accumulators(1, columns, lanes.floats, LOWEST)[0]
             last = builder.sub(count, int64(lanes.count))
             with cgutils.for_range_slice(builder, int64(0), count, int64(lanes.count), INT64, inc=True) as (group, _):
                 # The last group overlaps the one before rather than reading past the end.
                 row = builder.add(first, builder.select(builder.icmp_signed("<", group, last), group, last))
+                _ask_for(lanes, store, builder.add(following, group), stride)
                 sums = _products(lanes, store[1], row, stride, query, width, column)
                 _raise(lanes, sums, query, width, column, store, row, highest)
             for j, variable in enumerate(highest):
@@ -192,7 +212,7 @@ def _best_of(columns: int) -> Any:
 best_of_4, best_of_8, best_of_10, best_of_12, best_of_16 = map(_best_of, (4, 8, 10, 12, 16))
 """The best score of a document for each of 4, 8, 10, 12 or 16 query columns from ``column`` on, into ``best`` (width,).
 
-Arguments are (query, column, store, stride, width, first, count, best). With the vectors t from ``first`` to
+Arguments are (query, column, store, stride, width, first, count, following, best). With the vectors t from ``first`` to
 ``first + count``, of which there are at least :data:`LANES`::
 
     code[d] of plane p = (packed[t, d] >> p * bits) & mask
@@ -207,5 +227,6 @@ from one plane to the next. Codes of more than four bits want two plans: where t
 time, sums must fit into 16 bits, and the first plan takes such codes as two planes of four bits that meet the same
 values; where it multiplies four, the second takes them whole, and multipliers are not used. ``store`` consists of
 ``codes`` (num_vectors,), unsigned integers, ``packed`` (num_vectors, stride) uint8, ``scales`` (num_vectors, 2) uint8
-and ``offsets``, not used here. ``width`` is a multiple of 16.
+and ``offsets``, not used here. ``width`` is a multiple of 16. As many vectors from
+``following`` on are fetched meanwhile.
 """

@@ -87,6 +87,13 @@ class Arrays:
         place = self.builder.bitcast(self.builder.gep(pointer, [index]), value.type.as_pointer())
         self.builder.store(value, place).align = 1
 
+    def ask_for(self, pointer: Any, index: Any) -> None:
+        """Have the cache line of the element ``index`` of an array fetched, which may lie outside of it."""
+        place = self.builder.bitcast(self.builder.gep(pointer, [index]), INT8.as_pointer())
+        # To read, to be kept, data.
+        hints = [ir.Constant(INT32, hint) for hint in (0, 3, 1)]
+        self.call("llvm.prefetch.p0i8", ir.VoidType(), place, *hints)
+
     def element(self, pointer: Any, index: Any) -> Any:
         """Read one unsigned integer as int64."""
         value = self.builder.load(self.builder.gep(pointer, [index]))
@@ -339,13 +346,8 @@ def prefetch(_context: Any, array: Any, index: Any) -> Any:
     signature = types.void(array, types.int64)
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        array, index = Arrays(context, builder, signature, values)
-        pointer = builder.bitcast(builder.gep(array, [index]), INT8.as_pointer())
-        kind = ir.FunctionType(ir.VoidType(), [INT8.as_pointer(), INT32, INT32, INT32])
-        function: Any = cgutils.get_or_insert_function
-        # To read, to be kept, data.
-        hints = [ir.Constant(INT32, hint) for hint in (0, 3, 1)]
-        builder.call(function(builder.module, kind, "llvm.prefetch.p0i8"), [pointer, *hints])
+        arrays = Arrays(context, builder, signature, values)
+        arrays.ask_for(*arrays)
         return context.get_dummy_value()
 
     return signature, generate

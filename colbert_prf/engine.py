@@ -11,10 +11,10 @@ leaves behind lets :mod:`colbert_prf.second_pass` search again with more query v
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from colbert_prf.kernels.interaction import ByteTable
 
 __all__ = [
+    "Early",
     "Effort",
     "FirstPass",
     "Found",
@@ -48,6 +49,8 @@ __all__ = [
 
 PROBE_EVERYTHING = 10_000_000
 """Up to so many vectors all documents pass through centroid interaction: it takes a nanosecond a vector."""
+FEW = 64
+"""Documents of the best approximate scores among which the very best are."""
 
 
 class Found(NamedTuple):
@@ -85,11 +88,25 @@ class Effort:
         return {"threads": self.threads, "executor": self.executor}
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Measure a stage."""
+    def stage(self, name: str, *, within: str | None = None) -> Iterator[None]:
+        """Measure a stage; what it takes does not count for the one it is within."""
         started = perf_counter()
         yield
-        self.timings[name] = self.timings.get(name, 0.0) + perf_counter() - started
+        taken = perf_counter() - started
+        self.timings[name] = self.timings.get(name, 0.0) + taken
+        if within is not None:
+            self.timings[within] = self.timings.get(within, 0.0) - taken
+
+
+@dataclass(frozen=True)
+class Early:
+    """What the calling thread does with the best documents while others are still scored.
+
+    They are the best ``count`` of those with the best approximate scores. In the end others may turn out to be better.
+    """
+
+    count: int
+    use: Callable[[Found], object]
 
 
 def default_rescore(k: int) -> int:
@@ -157,7 +174,13 @@ def find(
 
 
 def first_pass(
-    snapshot: Snapshot, query: EncodedQuery, k: int, effort: Effort, *, allowed: npt.NDArray[np.bool_] | None = None
+    snapshot: Snapshot,
+    query: EncodedQuery,
+    k: int,
+    effort: Effort,
+    *,
+    allowed: npt.NDArray[np.bool_] | None = None,
+    early: Early | None = None,
 ) -> FirstPass:
     """Search a generation.
 
@@ -173,6 +196,8 @@ def first_pass(
         How hard to try.
     allowed
         Whether each position may be found, of shape (num_positions,).
+    early
+        What the calling thread does while others score documents.
     """
     from colbert_prf.kernels.interaction import byte_table
 
@@ -183,11 +208,38 @@ def first_pass(
         chosen = candidates_of(snapshot, values, len(query), k, effort.probes, allowed)
     with effort.stage("interaction"):
         approximate = interact_with(snapshot, values, query, chosen, effort)
-        places = _best_places(approximate, max(k, effort.rescore))
+        places, estimates = _best_places(approximate, max(k, effort.rescore))
         positions = positions_of(snapshot, chosen)[places]
     with effort.stage("maxsim"):
-        scores = exact_scores(snapshot, query, positions, effort, table=table)
+        if early is None:
+            scores = exact_scores(snapshot, query, positions, effort, table=table)
+        else:
+            scores = _scores_with_early(snapshot, query, positions, estimates, effort, table, early)
     return FirstPass(query, table, values, chosen, approximate, places, positions, scores)
+
+
+def _scores_with_early(
+    snapshot: Snapshot,
+    query: EncodedQuery,
+    positions: npt.NDArray[np.int64],
+    estimates: npt.NDArray[np.float32],
+    effort: Effort,
+    table: npt.NDArray[np.float32],
+    early: Early,
+) -> npt.NDArray[np.float32]:
+    """The exact scores of some positions: first of those with the best estimates, for ``early``, then of the others."""
+    from colbert_prf.kernels.topk import best, best_sorted
+
+    few = best(estimates, max(FEW, 4 * early.count))
+    others = np.delete(np.arange(len(positions)), few)
+    scores = np.empty(len(positions), np.float32)
+    scores[few] = exact_scores(snapshot, query, positions[few], replace(effort, threads=1), table=table)
+    order = few[best_sorted(scores[few], early.count)]
+    known = Found(positions[order], scores[order])
+    scores[others] = exact_scores(
+        snapshot, query, positions[others], effort, table=table, beside=lambda: early.use(known)
+    )
+    return scores
 
 
 def interact_with(
@@ -238,13 +290,16 @@ def _mask(segment: Segment, start: int, allowed: npt.NDArray[np.bool_] | None) -
     return here if mask is None else here & mask
 
 
-def _best_places(approximate: list[npt.NDArray[np.float32]], count: int) -> npt.NDArray[np.int64]:
-    """Which candidates have the best ``count`` approximate scores, ascending."""
+def _best_places(
+    approximate: list[npt.NDArray[np.float32]], count: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """Which candidates have the best ``count`` approximate scores, ascending, and these scores."""
     from colbert_prf.kernels.topk import best
 
     scores = np.concatenate([np.empty(0, np.float32), *approximate])
     kept = best(scores, count)
-    return np.asarray(kept[np.isfinite(scores[kept])])
+    kept = kept[np.isfinite(scores[kept])]
+    return kept, scores[kept]
 
 
 def positions_of(snapshot: Snapshot, chosen: list[npt.NDArray[np.int64] | None]) -> npt.NDArray[np.int64]:
@@ -271,6 +326,7 @@ def exact_scores(
     effort: Effort,
     *,
     table: npt.NDArray[np.float32] | None = None,
+    beside: Callable[[], object] | None = None,
 ) -> npt.NDArray[np.float32]:
     """Exact weighted MaxSim on the decoded vectors of some documents; minus infinity for one without vectors.
 
@@ -282,6 +338,8 @@ def exact_scores(
         Of the documents, ascending, of shape (num_documents,).
     table
         The query's centroid scores, where they are known; not used with 16 bits.
+    beside
+        What the calling thread does, once, while others score documents.
 
     Returns
     -------
@@ -298,9 +356,11 @@ def exact_scores(
     parts = [np.empty(0, np.float32)]
     for segment, start, first, last in zip(snapshot.segments, snapshot.starts, bounds, bounds[1:], strict=False):
         documents = positions[first:last] - start
+        how: _How = {**effort.workers, "beside": beside}
+        beside = None
         if codec.bits == 16:
             stored = segment.columns["vectors"]
-            part = maxsim_of_vectors(query.vectors, query.weights, stored, segment.offsets, documents, **effort.workers)
+            part = maxsim_of_vectors(query.vectors, query.weights, stored, segment.offsets, documents, **how)
         else:
             assert table is not None
             part = maxsim_of_packed(
@@ -310,10 +370,18 @@ def exact_scores(
                 codec.residuals,
                 packed_vectors(segment),
                 documents,
-                **effort.workers,
+                **how,
             )
         parts.append(part)
+    if beside is not None:  # there is no segment
+        beside()
     return np.concatenate(parts)
+
+
+class _How(Workers):
+    """What the exact kernels compute with."""
+
+    beside: Callable[[], object] | None
 
 
 def packed_vectors(segment: Segment) -> PackedVectors:

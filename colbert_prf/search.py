@@ -176,10 +176,10 @@ class Searcher:
         passes = self._passes(source, effort, mask)
         if feedback is None:
             return self._shown(source, query, passes.first(query, k), effort)
-        found = passes.first(query, max(k, feedback.depth))
+        found, expansion = passes.first_and_learned(
+            query, max(k, feedback.depth), feedback.learned_from, partial(feedback.expand, query, source)
+        )
         first = Found(found.positions[:k], found.scores[:k])
-        with effort.stage("expansion"):
-            expansion = feedback.expand(query, source, found, effort)
         if len(expansion):
             found = passes.again(expansion, k, feedback.method, feedback.rescore or default_rescore_again(k, expansion))
         else:
@@ -252,18 +252,21 @@ class _Feedback:
     @property
     def depth(self) -> int:
         """Documents of the first pass it may need."""
-        learned_from = self.method.feedback_docs + len(self.non_relevant)
         scored_again = self.method.rerank_depth if self.method.rerank else None
-        return max(learned_from, scored_again or 0)
+        return max(self.learned_from, scored_again or 0)
 
-    def expand(self, query: EncodedQuery, source: _Source, found: Found, effort: Effort) -> Expansion:
+    @property
+    def learned_from(self) -> int:
+        """Documents of the first pass it learns from at most; none if some are marked as relevant."""
+        return 0 if len(self.relevant) else self.method.feedback_docs + len(self.non_relevant)
+
+    def expand(self, query: EncodedQuery, source: _Source, found: Found, workers: Workers) -> Expansion:
         """Learn from the documents marked as relevant, or else from those found."""
         documents: Ranking | Sequence[str] = self.relevant
         if not len(documents):
-            count = self.method.feedback_docs + len(self.non_relevant)
-            best, scores = found.positions[:count], found.scores[:count].tolist()
+            best, scores = found.positions[: self.learned_from], found.scores[: self.learned_from].tolist()
             documents = Ranking(query, tuple(map(Hit, source.doc_ids_of(best), scores)))
-        return self.method.expand(query, documents, source, non_relevant=self.non_relevant, workers=effort.workers)
+        return self.method.expand(query, documents, source, non_relevant=self.non_relevant, workers=workers)
 
 
 def _marked(

@@ -89,7 +89,7 @@ def find_again(
         everything = None if chosen is first.chosen else positions_of(snapshot, chosen)
         places = first.places if everything is None else np.searchsorted(everything, positions)
         # What the approximation misses of an original score, where it is known.
-        missing = np.median(first.scores - approximate[places]) if len(places) else np.float32(0)
+        missing = _middle(first.scores - approximate[places]) if len(places) else np.float32(0)
         count = max(k, effort.rescore)
         worst = estimates[best(estimates, count)].min() if len(estimates) >= count else np.float32(-np.inf)
         hopeful = _hopeful(approximate, places, worst - missing, values, added)
@@ -149,6 +149,12 @@ def _with_added(
     """The estimated scores of some documents, ascending, with what the added vectors give them approximately."""
     parts = interact_with(snapshot, values, added, places_of(snapshot, positions), effort)
     return np.asarray(estimates + np.concatenate([np.empty(0, np.float32), *parts]))
+
+
+def _middle(values: npt.NDArray[np.float32]) -> np.float32:
+    """A median; NumPy's own takes seven times as long for so few."""
+    half = len(values) // 2
+    return np.float32(np.partition(values, half)[half])
 
 
 def _hopeful(

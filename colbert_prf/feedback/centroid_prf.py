@@ -6,7 +6,6 @@ are weighed by TF-IDF and chosen by maximal marginal relevance (Carbonell and Go
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,20 +58,18 @@ class CentroidPRF(Feedback):
         names = list(documents)
         feedback = source.vectors_of(documents.values())
         codes = np.concatenate([source.codes(place) for place in documents.values()])
-        found, counts = np.unique(codes, return_counts=True)
+        found, numbers, counts = np.unique(codes, return_inverse=True, return_counts=True)
         scores = counts * inverse_frequency(source.centroid_frequencies, found, source.num_documents)
-        likely = {}
-        for code in found.tolist():
-            tokens = Counter(feedback.token_ids[codes == code].tolist())
-            likely[code] = likely_tokens(np.array(list(tokens.elements()), dtype=np.int32), source.special_ids)
-        kept = np.array([bool(likely[code]) for code in found.tolist()], dtype=np.bool_) & (scores > 0)
+        words = ~np.isin(feedback.token_ids, list(source.special_ids))
+        kept = (np.bincount(numbers[words], minlength=len(found)) > 0) & (scores > 0)
         found, scores = found[kept], scores[kept]
         vectors = source.snapshot.codec.centroids[found][:, : query.dim]
         candidates = []
         for number in most_marginal(vectors, scores, self.expansion_vectors, self.relevance):
-            members = np.flatnonzero(codes == found[number]).tolist()
-            sources = feedback.sources(names, members)
-            candidates.append(Candidate(vectors[number], likely[int(found[number])], float(scores[number]), sources))
+            members = np.flatnonzero(codes == found[number])
+            likely = likely_tokens(feedback.token_ids[members], source.special_ids)
+            sources = feedback.sources(names, members.tolist())
+            candidates.append(Candidate(vectors[number], likely, float(scores[number]), sources))
         return expanded(self, query, candidates, names)
 
 

@@ -104,7 +104,8 @@ class ColbertPRF(Feedback):
         near = self._near_tokens(feedback, found, source, workers)
         token_ids = most_likely(near, source.special_ids)
         # Where feedback vectors are alike, some clusters have none of them; the authors' code keeps those.
-        filled = self.compat == "paper" or np.isin(np.arange(len(near)), found.labels)
+        sizes = np.bincount(found.labels[found.labels >= 0], minlength=len(near))
+        filled = self.compat == "paper" or sizes > 0
         named = np.flatnonzero((token_ids >= 0) & filled)
         sigmas = weigh(self.weighting, query, found.vectors[named], token_ids[named], source)
         chosen = []

@@ -14,6 +14,7 @@ where q·c is the exact table of centroid scores; rounding the query costs less 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import NamedTuple
 
@@ -300,6 +301,7 @@ def maxsim_of_packed(
     *,
     threads: int = 1,
     executor: Executor | None = None,
+    beside: Callable[[], object] | None = None,
 ) -> NDArray[np.float32]:
     """Weighted MaxSim of documents over their decoded vectors.
 
@@ -312,6 +314,8 @@ def maxsim_of_packed(
         :func:`~.interaction.centroid_scores` of the same queries.
     documents : int64 of shape (num_candidates,)
         Ascending order reads the store in order.
+    beside : callable, optional
+        As in :func:`~.parallel.run`.
 
     Returns
     -------
@@ -325,6 +329,7 @@ def maxsim_of_packed(
         len(documents),
         threads=threads,
         executor=executor,
+        beside=beside,
     )
     return out
 
@@ -338,6 +343,7 @@ def maxsim_of_vectors(
     *,
     threads: int = 1,
     executor: Executor | None = None,
+    beside: Callable[[], object] | None = None,
 ) -> NDArray[np.float32]:
     """Weighted MaxSim of documents over stored vectors of shape (num_vectors, dim), float32 or float16.
 
@@ -354,5 +360,6 @@ def maxsim_of_vectors(
         len(documents),
         threads=threads,
         executor=executor,
+        beside=beside,
     )
     return out

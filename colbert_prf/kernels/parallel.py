@@ -33,6 +33,7 @@ def run(
     executor: Executor | None = None,
     shortest: int = 2,
     ranges: int = 4,
+    beside: Callable[[], object] | None = None,
 ) -> None:
     """Call ``kernel(start, stop)`` on consecutive ranges that cover ``range(num_items)``.
 
@@ -50,6 +51,8 @@ def run(
         Items of a thread that are worth waking it.
     ranges : int
         Ranges per thread, taken in turn: with several, one slow core does not hold up the rest.
+    beside : callable, optional
+        What the calling thread does before it takes part.
 
     Examples
     --------
@@ -59,6 +62,8 @@ def run(
     [(0, 5)]
     """
     if executor is None or threads <= 1 or num_items < shortest * threads:
+        if beside is not None:
+            beside()
         kernel(0, num_items)
         return
     num_ranges = min(ranges * threads, num_items)
@@ -70,8 +75,12 @@ def run(
             kernel(bounds[part], bounds[part + 1])
 
     others = [executor.submit(work) for _ in range(threads - 1)]
-    work()
-    for other in others:
-        # A worker that has not begun has nothing left to do; waiting for it could deadlock a pool inside a pool.
-        if not other.cancel():
-            other.result()
+    try:
+        if beside is not None:
+            beside()
+        work()
+    finally:
+        for other in others:
+            # A worker that has not begun has nothing left to do; waiting for it could deadlock a pool inside a pool.
+            if not other.cancel():
+                other.result()

@@ -36,3 +36,29 @@ def test_an_error_comes_out(pool):
 
     with pytest.raises(ZeroDivisionError):
         run(fail, 100, threads=2, executor=pool)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_caller_does_something_beside_once(pool, threads):
+    seen, beside = np.zeros(100, int), []
+
+    def visit(start: int, stop: int) -> None:
+        seen[start:stop] += 1
+
+    run(visit, 100, threads=threads, executor=pool, beside=lambda: beside.append(1))
+    assert (seen == 1).all()
+    assert beside == [1]
+
+
+def test_an_error_beside_comes_out_when_the_others_have_ended(pool):
+    seen = np.zeros(100, int)
+
+    def visit(start: int, stop: int) -> None:
+        seen[start:stop] += 1
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(visit, 100, threads=2, executor=pool, beside=fail)
+    assert (seen <= 1).all()

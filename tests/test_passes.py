@@ -1,0 +1,85 @@
+"""Feedback learns while documents are still scored; what it learns is what it would have learned afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Index, Ranking, Searcher, engine, passes
+
+DIM, NUM_DOCUMENTS = 16, 300
+
+
+@pytest.fixture(scope="module", params=[4, 16])
+def searcher(tmp_path_factory, request) -> Searcher:
+    random = np.random.default_rng(3)
+    documents = []
+    for number in range(NUM_DOCUMENTS):
+        vectors = random.standard_normal((random.integers(1, 30), DIM)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        token_ids = random.integers(0, 50, len(vectors), dtype=np.int32)
+        documents.append((f"d{number}", EncodedDocument(token_ids, vectors)))
+    folder = tmp_path_factory.mktemp("passes") / "my.index"
+    index = Index.create_from_vectors(folder, documents, bits=request.param, vocabulary_size=50, progress=False)
+    return Searcher(index)
+
+
+@pytest.fixture(scope="module")
+def query() -> EncodedQuery:
+    vectors = np.random.default_rng(4).standard_normal((5, DIM)).astype(np.float32)
+    return EncodedQuery(np.arange(5, dtype=np.int32), vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+def found(searcher: Searcher, query: EncodedQuery, threads: int) -> Ranking:
+    return searcher.search(query, k=200, threads=threads, feedback=ColbertPRF(clusters=8, expansion_vectors=5))
+
+
+def learned(ranking: Ranking) -> list[tuple[int, float]]:
+    return [(vector.token_id, vector.weight) for vector in ranking.expansion.vectors]
+
+
+def test_learning_early_is_learning_from_the_first_pass(searcher, query):
+    before = searcher.search(query, k=200)
+    expansion = ColbertPRF(clusters=8, expansion_vectors=5).expand(query, before, searcher.index)
+    for threads in (1, 2, 4):
+        after = found(searcher, query, threads)
+        assert after.before.doc_ids == before.doc_ids
+        assert [hit.score for hit in after.before] == [hit.score for hit in before]
+        assert learned(after) == [(vector.token_id, vector.weight) for vector in expansion.vectors]
+
+
+def test_what_was_learned_from_the_wrong_documents_is_learned_again(searcher, query, monkeypatch):
+    right, early_documents = found(searcher, query, 2), []
+
+    def too_early(*arguments, early, **settings):
+        worst = engine.first_pass(*arguments, **settings).best(NUM_DOCUMENTS)
+        wrong = engine.Found(worst.positions[::-1][: early.count], worst.scores[::-1][: early.count])
+        early_documents.append(wrong.positions.tolist())
+        return engine.first_pass(*arguments, **settings, early=replace(early, use=lambda _: early.use(wrong)))
+
+    monkeypatch.setattr(passes, "first_pass", too_early)
+    again = found(searcher, query, 2)
+    assert len(early_documents[0]) == 3
+    assert learned(again) == learned(right)
+    assert again.doc_ids == right.doc_ids
+
+
+def test_the_time_of_learning_does_not_count_twice(searcher, query):
+    ranking = found(searcher, query, 2)
+    assert {"maxsim", "expansion"} <= set(ranking.timings)
+    assert all(seconds >= 0 for seconds in ranking.timings.values())
+
+
+def test_fewer_documents_than_are_learned_from(searcher, query):
+    ranking = searcher.search(query, k=1, allowed=["d7"], feedback=ColbertPRF(clusters=2, expansion_vectors=1))
+    assert ranking.doc_ids == ["d7"]
+    assert ranking.expansion.feedback == ("d7",)
+
+
+def test_marked_documents_are_learned_from_whatever_is_found(searcher, query):
+    method = ColbertPRF(clusters=2, expansion_vectors=2)
+    ranking = searcher.search(query, k=10, relevant=["d9"], feedback=method)
+    expansion = method.expand(query, ["d9"], searcher.index)
+    assert learned(ranking) == [(vector.token_id, vector.weight) for vector in expansion.vectors]

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.lanes import CHUNK, LANES, best_of_4, best_of_8, best_of_10, best_of_12, best_of_16
-from colbert_prf.kernels.parallel import run
+from colbert_prf.kernels.parallel import share
 from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec, unpack
-from colbert_prf.kernels.simd import AHEAD, COLUMNS, ROWS, check_dim, float_tile, prefetch
+from colbert_prf.kernels.simd import AHEAD, COLUMNS, ROWS, check_dim, float_tile, prefetch, take
 
 __all__ = [
     "PackedVectors",
@@ -36,6 +36,8 @@ __all__ = [
     "similarities_definition",
 ]
 
+AT_ONCE = 16
+"""Documents a thread takes at once."""
 _LOWEST = np.float32(-3e38)
 
 
@@ -115,10 +117,10 @@ def similarities_definition(
 
 
 @compiled()
-def _longest(offsets: Array, documents: Array, start: int, stop: int) -> int:
+def _longest(offsets: Array, documents: Array) -> int:
     longest = 0
-    for position in range(start, stop):
-        longest = max(longest, offsets[documents[position] + 1] - offsets[documents[position]])
+    for document in documents:
+        longest = max(longest, offsets[document + 1] - offsets[document])
     return longest
 
 
@@ -183,25 +185,26 @@ def _maxsim_of_codes(
     weights: Array,
     store: PackedVectors,
     documents: Array,
-    start: int,
-    stop: int,
+    taken: Array,
     out: Array,
 ) -> None:
     best, whole = np.empty(query.table.shape[1], np.float32), store.packed.shape[1] % CHUNK == 0
-    room = _room(store, max(LANES, LANES if whole else _longest(store.offsets, documents, start, stop)))
-    for position in range(start, stop):
-        first, count = _rows_of(store.offsets, documents[position])
-        following = store.offsets[documents[min(position + 1, stop - 1)]]
-        if position + AHEAD < stop:
-            prefetch(store.offsets, documents[position + AHEAD])
-        if count == 0:
-            continue
-        if whole and count >= LANES:
-            _best_of_document(query, len(weights), store, first, count, following, best)
-        else:
-            _copied(store, first, count, room)
-            _best_of_document(query, len(weights), room, 0, max(count, LANES), 0, best)
-        out[position] = _weighted_sum(weights, best)
+    room, stop = _room(store, LANES if whole else max(LANES, _longest(store.offsets, documents))), len(documents)
+    start = take(taken, AT_ONCE)
+    while start < stop:
+        for position in range(start, min(start + AT_ONCE, stop)):
+            first, count = _rows_of(store.offsets, documents[position])
+            following = store.offsets[documents[min(position + 1, stop - 1)]]
+            if position + AHEAD < stop:
+                prefetch(store.offsets, documents[position + AHEAD])
+            if count >= LANES and whole:
+                _best_of_document(query, len(weights), store, first, count, following, best)
+            elif count:
+                _copied(store, first, count, room)
+                _best_of_document(query, len(weights), room, 0, max(count, LANES), 0, best)
+            if count:
+                out[position] = _weighted_sum(weights, best)
+        start = take(taken, AT_ONCE)
 
 
 @compiled()
@@ -246,20 +249,26 @@ def _maxsim_of_vectors(
     half: bool,
     offsets: Array,
     documents: Array,
-    start: int,
-    stop: int,
+    taken: Array,
     out: Array,
 ) -> None:
     dim, width = columns.shape
-    rows = np.zeros((_longest(offsets, documents, start, stop) + ROWS, dim), np.float32)
+    rows = np.zeros((_longest(offsets, documents) + ROWS, dim), np.float32)
     products, best = np.empty((ROWS, COLUMNS), np.float32), np.empty(width, np.float32)
-    for position in range(start, stop):
-        first, count = _rows_of(offsets, documents[position])
-        if count == 0:
-            continue
-        _widen(vectors, half, first, count, rows)
-        _best_of_rows(rows, count, columns, products, best)
-        out[position] = _weighted_sum(weights, best)
+    start = take(taken, AT_ONCE)
+    while start < len(documents):
+        for position in range(start, min(start + AT_ONCE, len(documents))):
+            first, count = _rows_of(offsets, documents[position])
+            if count:
+                _widen(vectors, half, first, count, rows)
+                _best_of_rows(rows, count, columns, products, best)
+                out[position] = _weighted_sum(weights, best)
+        start = take(taken, AT_ONCE)
+
+
+def _worth_waking(threads: int, documents: NDArray[np.int64]) -> int:
+    """As many threads as have something to do."""
+    return min(threads, -(-len(documents) // AT_ONCE)) or 1
 
 
 def _columns(queries: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -315,7 +324,7 @@ def maxsim_of_packed(
     documents : int64 of shape (num_candidates,)
         Ascending order reads the store in order.
     beside : callable, optional
-        As in :func:`~.parallel.run`.
+        As in :func:`~.parallel.share`.
 
     Returns
     -------
@@ -324,10 +333,9 @@ def maxsim_of_packed(
     check_dim(queries.shape[1])
     out = np.full(len(documents), -np.inf, np.float32)
     query = _byte_query(queries, table, codec)
-    run(
-        lambda start, stop: _maxsim_of_codes(query, weights, store, documents, start, stop, out),
-        len(documents),
-        threads=threads,
+    share(
+        lambda taken: _maxsim_of_codes(query, weights, store, documents, taken, out),
+        threads=_worth_waking(threads, documents),
         executor=executor,
         beside=beside,
     )
@@ -355,10 +363,9 @@ def maxsim_of_vectors(
     stored = vectors.view(np.uint16) if half else vectors
     columns = _columns(queries)
     out = np.full(len(documents), -np.inf, np.float32)
-    run(
-        lambda start, stop: _maxsim_of_vectors(columns, weights, stored, half, offsets, documents, start, stop, out),
-        len(documents),
-        threads=threads,
+    share(
+        lambda taken: _maxsim_of_vectors(columns, weights, stored, half, offsets, documents, taken, out),
+        threads=_worth_waking(threads, documents),
         executor=executor,
         beside=beside,
     )

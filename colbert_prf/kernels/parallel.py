@@ -8,10 +8,17 @@ so the result does not depend on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
+from threading import Event
 from typing import TypedDict
 
-__all__ = ["ALONE", "Workers", "run"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ALONE", "Workers", "run", "share"]
+
+LONGEST_START = 0.0005
+"""Seconds to wait for a thread to begin."""
 
 
 class Workers(TypedDict):
@@ -33,7 +40,6 @@ def run(
     executor: Executor | None = None,
     shortest: int = 2,
     ranges: int = 4,
-    beside: Callable[[], object] | None = None,
 ) -> None:
     """Call ``kernel(start, stop)`` on consecutive ranges that cover ``range(num_items)``.
 
@@ -51,8 +57,6 @@ def run(
         Items of a thread that are worth waking it.
     ranges : int
         Ranges per thread, taken in turn: with several, one slow core does not hold up the rest.
-    beside : callable, optional
-        What the calling thread does before it takes part.
 
     Examples
     --------
@@ -62,8 +66,6 @@ def run(
     [(0, 5)]
     """
     if executor is None or threads <= 1 or num_items < shortest * threads:
-        if beside is not None:
-            beside()
         kernel(0, num_items)
         return
     num_ranges = min(ranges * threads, num_items)
@@ -75,12 +77,58 @@ def run(
             kernel(bounds[part], bounds[part + 1])
 
     others = [executor.submit(work) for _ in range(threads - 1)]
+    work()
+    _wait_for(others)
+
+
+def share(
+    kernel: Callable[[NDArray[np.int64]], object],
+    *,
+    threads: int = 1,
+    executor: Executor | None = None,
+    beside: Callable[[], object] | None = None,
+) -> None:
+    """Call ``kernel(taken)`` on each thread; each takes work from what is left of it until there is none.
+
+    No thread comes back to the interpreter before all is done, so none waits for another that keeps it busy.
+
+    Parameters
+    ----------
+    kernel : callable
+        A function of a counter, how much was taken, that releases the GIL; see :func:`~.simd.take`.
+    threads : int
+        The calling thread is one of them.
+    executor : concurrent.futures.Executor, optional
+        Where the other ``threads - 1`` run; without it, everything runs here.
+    beside : callable, optional
+        What the calling thread does before it takes part.
+
+    Examples
+    --------
+    >>> share(lambda taken: print("at work"), beside=lambda: print("beside"))
+    beside
+    at work
+    """
+    taken, begun = np.zeros(1, np.int64), Event()
+
+    def work() -> None:
+        begun.set()
+        kernel(taken)
+
+    others = [executor.submit(work) for _ in range(threads - 1)] if executor is not None else []
     try:
         if beside is not None:
+            if others:
+                # A thread that has not begun when the interpreter is busy again gets its turn after 5 ms.
+                begun.wait(LONGEST_START)
             beside()
-        work()
+        kernel(taken)
     finally:
-        for other in others:
-            # A worker that has not begun has nothing left to do; waiting for it could deadlock a pool inside a pool.
-            if not other.cancel():
-                other.result()
+        _wait_for(others)
+
+
+def _wait_for(others: list[Future[None]]) -> None:
+    for other in others:
+        # A worker that has not begun has nothing left to do; waiting for it could deadlock a pool inside a pool.
+        if not other.cancel():
+            other.result()

@@ -351,3 +351,15 @@ def prefetch(_context: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return signature, generate
+
+
+@intrinsic
+def take(_context: Any, taken: Any, count: Any) -> Any:
+    """Take the next ``count`` items: add to ``taken[0]``, int64, and give what it was, whatever other threads do."""
+    signature = types.int64(taken, types.int64)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        taken, count = Arrays(context, builder, signature, values)
+        return builder.atomic_rmw("add", taken, count, "monotonic")
+
+    return signature, generate

@@ -5,7 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from colbert_prf.kernels.parallel import run
+from colbert_prf.kernels.compiled import compiled
+from colbert_prf.kernels.parallel import run, share
+from colbert_prf.kernels.simd import take
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -38,27 +40,39 @@ def test_an_error_comes_out(pool):
         run(fail, 100, threads=2, executor=pool)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_the_caller_does_something_beside_once(pool, threads):
-    seen, beside = np.zeros(100, int), []
+@compiled()
+def _visit(seen: np.ndarray, taken: np.ndarray) -> None:
+    start = take(taken, 3)
+    while start < len(seen):
+        seen[start : start + 3] += 1
+        start = take(taken, 3)
 
-    def visit(start: int, stop: int) -> None:
-        seen[start:stop] += 1
 
-    run(visit, 100, threads=threads, executor=pool, beside=lambda: beside.append(1))
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("count", [0, 1, 7, 10_001])
+def test_what_is_shared_is_done_once(pool, threads, count):
+    seen, beside = np.zeros(count, np.int64), []
+    share(lambda taken: _visit(seen, taken), threads=threads, executor=pool, beside=lambda: beside.append(1))
     assert (seen == 1).all()
     assert beside == [1]
 
 
-def test_an_error_beside_comes_out_when_the_others_have_ended(pool):
-    seen = np.zeros(100, int)
+def test_shared_work_inside_a_busy_pool_does_not_wait_for_itself():
+    def inner() -> int:
+        seen = np.zeros(101, np.int64)
+        share(lambda taken: _visit(seen, taken), threads=2, executor=pool, beside=lambda: None)
+        return int(seen.sum())
 
-    def visit(start: int, stop: int) -> None:
-        seen[start:stop] += 1
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(inner).result(timeout=20) == 101
+
+
+def test_an_error_beside_comes_out_when_the_others_have_ended(pool):
+    seen = np.zeros(10_001, np.int64)
 
     def fail() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        run(visit, 100, threads=2, executor=pool, beside=fail)
+        share(lambda taken: _visit(seen, taken), threads=2, executor=pool, beside=fail)
     assert (seen <= 1).all()

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
+from colbert_prf.kernels.eights import compare_eight_bits, compare_eight_pairs
 from colbert_prf.kernels.probes import NONE, Neighbours, Probes, insert
-from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec
-from colbert_prf.kernels.simd import products_of_eight_bits, products_of_eight_pairs
+from colbert_prf.kernels.residuals import ResidualCodec
 from colbert_prf.kernels.sketches import SIDE_BY_SIDE, Sketches, dims_of
 
 __all__ = ["RoundedVectors", "nearest_definition", "nearest_sketches", "rounded_vectors", "settle"]
@@ -92,9 +92,8 @@ def _nearest(
     similarities: Array,
 ) -> None:
     # One function: a call would pass some eighty numbers.
-    packed, scales, gains, values = sketches.packed, sketches.scales, sketches.gains, query.values
-    count, chunks, dims = known.shape[1], packed.shape[1], values.shape[1]
-    totals, near = np.empty(SIDE_BY_SIDE, np.int32), np.empty(SIDE_BY_SIDE, np.float32)
+    values, near = query.values, np.empty(SIDE_BY_SIDE, np.float32)
+    count, chunks, dims = known.shape[1], sketches.packed.shape[1], values.shape[1]
     for i in range(rows.shape[0]):
         nearest, nearness = rows[i], similarities[i]
         factor, constant, farthest = query.factors[i], query.constants[i], nearness[-1]
@@ -107,16 +106,15 @@ def _nearest(
             score, centroid = probes.products[i, j], probes.centroids[i, j]
             start, stop = sketches.starts[centroid], sketches.starts[centroid + 1]
             for block in range(start // SIDE_BY_SIDE, -(-stop // SIDE_BY_SIDE)):
-                begin, first = block * chunks * 32, block * SIDE_BY_SIDE
+                first, at = block * SIDE_BY_SIDE, i * dims
                 if bits == 1:
-                    products_of_eight_bits(packed, begin, chunks, values, i * dims, totals)
+                    worth = compare_eight_bits(
+                        sketches, block, chunks, values, at, factor, constant, score, farthest, near
+                    )
                 else:
-                    products_of_eight_pairs(packed, begin, chunks, values, i * dims, totals)
-                worth = 0
-                for v in range(SIDE_BY_SIDE):
-                    residual = np.float32(scales[first + v]) * (factor * np.float32(totals[v]) + constant)
-                    near[v] = (GAIN_LOW + GAIN_STEP * np.float32(gains[first + v])) * (score + residual)
-                    worth += near[v] >= farthest
+                    worth = compare_eight_pairs(
+                        sketches, block, chunks, values, at, factor, constant, score, farthest, near
+                    )
                 if worth:
                     for place in range(max(start, first), min(stop, first + SIDE_BY_SIDE)):
                         row = sketches.rows[place]

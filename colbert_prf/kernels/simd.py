@@ -270,49 +270,6 @@ def float_tile(
     return signature, generate
 
 
-def _products_of_eight(bits: int) -> Any:
-    @intrinsic
-    def products_of_eight(
-        _context: Any, packed: Any, start: Any, chunks: Any, values: Any, first: Any, out: Any
-    ) -> Any:
-        signature = types.void(packed, types.int64, types.int64, values, types.int64, out)
-
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-            arrays = Arrays(context, builder, signature, values)
-            packed, start, chunks, values, first, out = arrays
-            eight = vector(INT32, 8)
-            total = arrays.accumulators(1, 1, eight, 0)[0][0]
-            masks = ir.Constant(eight, [((1 << bits) - 1) * 0x01010101] * eight.count)
-            with cgutils.for_range_slice(builder, int64(0), chunks, int64(1), INT64, inc=True) as (chunk, _):
-                row = arrays.load(packed, builder.add(start, builder.mul(chunk, int64(32))), eight)
-                place = builder.add(first, builder.mul(chunk, int64(4 * (8 // bits))))
-                terms = []
-                for plane in range(8 // bits):
-                    codes = builder.and_(builder.lshr(row, ir.Constant(eight, [plane * bits] * eight.count)), masks)
-                    four = arrays.load(values, builder.add(place, int64(4 * plane)), INT32)
-                    terms.append((codes, arrays.splat(four, eight)))
-                builder.store(add_dot_products(arrays, builder.load(total), terms), total)
-            arrays.store(builder.load(total), out, int64(0))
-            return context.get_dummy_value()
-
-        return signature, generate
-
-    return products_of_eight
-
-
-products_of_eight_bits = _products_of_eight(1)
-"""The products of eight packed vectors of bits, side by side, and one vector of bytes: ``out`` (8,) int32.
-
-Arguments are (packed, start, chunks, values, first, out). A chunk is 32 bytes, four of each vector, and each of its
-eight planes of bits has four dimensions of each::
-
-    code = (packed[start + 32 * chunk + 4 * v + d] >> plane) & 1
-    out[v] = sum over chunk, plane and d of values[first + 32 * chunk + 4 * plane + d] * code
-"""
-products_of_eight_pairs = _products_of_eight(2)
-"""The same for codes of two bits in four planes, ``& 3`` and ``values[first + 16 * chunk + 4 * plane + d]``."""
-
-
 @intrinsic
 def product_of_bytes(_context: Any, rows: Any, start: Any, values: Any, first: Any, count: Any) -> Any:
     """``sum(rows[start + d] * values[first + d] for d in range(count))`` as int32; the count is a multiple of 16.

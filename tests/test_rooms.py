@@ -42,7 +42,17 @@ ROOMS = [
 ]
 """Lowest first."""
 
-ARRAYS_AND_THREADS = {"__future__", "collections", "concurrent", "llvmlite", "numba", "numpy", "threading", "typing"}
+ARRAYS_AND_THREADS = {
+    "__future__",
+    "collections",
+    "concurrent",
+    "functools",
+    "llvmlite",
+    "numba",
+    "numpy",
+    "threading",
+    "typing",
+}
 FILES = sorted(file for file in PACKAGE.rglob("*.py") if file != PACKAGE / "__init__.py")
 
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["FeedbackSource", "FeedbackVectors", "NearTokens", "source_of"]
 
-PROBES, REACH = 32, 0.6
+PROBES, REACH = 24, 0.6
 """Most centroids looked at for the neighbours of a vector, in the order of υ·c + REACH·|υ|·radius(c), and only as long
 as that is more than the similarity of the neighbours found so far."""
-KEPT = 5
+KEPT = 4
 """Vectors whose sketches are nearest, for each neighbour wanted, that are compared as they are stored."""
 
 
@@ -50,7 +50,9 @@ class FeedbackVectors(NamedTuple):
 
     def sources(self, names: Sequence[str], rows: Iterable[int]) -> tuple[tuple[str, int], ...]:
         """The name of the document of some vectors, and their places in it."""
-        return tuple((names[self.documents[row]], int(self.places[row])) for row in rows)
+        chosen = list(rows)
+        documents, places = self.documents[chosen].tolist(), self.places[chosen].tolist()
+        return tuple((names[document], place) for document, place in zip(documents, places, strict=True))
 
 
 class NearTokens(NamedTuple):

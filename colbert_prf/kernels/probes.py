@@ -15,8 +15,8 @@ from colbert_prf.kernels.simd import AHEAD, check_dim, prefetch, product_of_byte
 
 __all__ = ["CELLS", "NONE", "ByteCentroids", "Neighbours", "Probes", "best_probes", "insert"]
 
-CELLS = 4
-"""Cells whose centroids are compared with a vector: 1,250 of 8,192, where one has 512."""
+CELLS = 3
+"""Cells whose centroids are compared with a vector: some 1,000 of 8,192, where one has 512."""
 NONE = -1
 """In place of a row or a centroid where there is none."""
 

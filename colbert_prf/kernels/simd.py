@@ -282,17 +282,13 @@ def product_of_bytes(_context: Any, rows: Any, start: Any, values: Any, first: A
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
         arrays = Arrays(context, builder, signature, values)
         rows, start, values, first, count = arrays
-        wide, sums = vector(INT32, 16), vector(INT32, 8)
+        shorts, sums = vector(INT16, 16), vector(INT32, 8)
         total = arrays.accumulators(1, 1, sums, 0)[0][0]
         with cgutils.for_range_slice(builder, int64(0), count, int64(16), INT64, inc=True) as (d, _):
-            row = builder.sext(arrays.load(rows, builder.add(start, d), vector(INT8, 16)), wide)
-            value = builder.sext(arrays.load(values, builder.add(first, d), vector(INT16, 16)), wide)
-            product = builder.mul(row, value)
-            pairs = builder.add(arrays.every_second(product, 0), arrays.every_second(product, 1))
-            builder.store(builder.add(builder.load(total), pairs), total)
-        kind = ir.FunctionType(INT32, [sums])
-        function: Any = cgutils.get_or_insert_function
-        return builder.call(function(builder.module, kind, "llvm.vector.reduce.add.v8i32"), [builder.load(total)])
+            row = builder.sext(arrays.load(rows, builder.add(start, d), vector(INT8, 16)), shorts)
+            value = arrays.load(values, builder.add(first, d), shorts)
+            builder.store(builder.add(builder.load(total), _sum_of_neighbours(arrays, row, value)), total)
+        return arrays.call("llvm.vector.reduce.add.v8i32", INT32, builder.load(total))
 
     return signature, generate
 

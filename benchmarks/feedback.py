@@ -22,7 +22,7 @@ import numpy as np
 from effectiveness import POOL, encode, open_searcher
 from numpy.typing import NDArray
 
-from colbert_prf import ColbertPRF, EncodedQuery, Index, Ranking, Searcher
+from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, Index, Ranking, Searcher
 from colbert_prf.feedback.base import most_likely
 from colbert_prf.feedback.clustering import Representatives, represent
 from colbert_prf.feedback.source import FeedbackVectors, SnapshotSource
@@ -82,6 +82,7 @@ def systems_of(searcher: Searcher, k: int, threads: int) -> dict[str, Search]:
         "ReRanker of the best k": lambda query: searcher.search(
             query, k=k, threads=threads, feedback=ColbertPRF(rerank=True, rerank_depth=k)
         ),
+        "CentroidPRF": lambda query: searcher.search(query, k=k, threads=threads, feedback=CentroidPRF()),
         "straightforward Ranker": straightforward,
     }
 

@@ -156,7 +156,7 @@ def interact_definition(
     return out
 
 
-@compiled()
+@compiled(fastmath={"reassoc", "contract", "nsz"})
 def _interact(
     values: Array,
     low: np.float32,

@@ -178,10 +178,21 @@ def _maximum_of_rows(width: int) -> Any:
             table, stride, column, codes, start, stop, out = arrays
             bytes_ = vector(INT8, width)
             best = arrays.accumulators(1, 1, bytes_, 0)[0][0]
-            with cgutils.for_range_slice(builder, start, stop, int64(1), INT64, inc=True) as (position, _):
-                row = builder.add(builder.mul(arrays.element(codes, position), stride), column)
-                value, so_far = arrays.load(table, row, bytes_), builder.load(best)
-                builder.store(builder.select(builder.icmp_unsigned(">", value, so_far), value, so_far), best)
+
+            def larger(first: Any, second: Any) -> Any:
+                return builder.select(builder.icmp_unsigned(">", first, second), first, second)
+
+            def row(position: Any) -> Any:
+                place = builder.add(builder.mul(arrays.element(codes, position), stride), column)
+                return arrays.load(table, place, bytes_)
+
+            whole = builder.add(start, builder.and_(builder.sub(stop, start), int64(-4)))
+            with cgutils.for_range_slice(builder, start, whole, int64(4), INT64, inc=True) as (position, _):
+                four = [row(builder.add(position, int64(i))) for i in range(4)]
+                value = larger(larger(four[0], four[1]), larger(four[2], four[3]))
+                builder.store(larger(value, builder.load(best)), best)
+            with cgutils.for_range_slice(builder, whole, stop, int64(1), INT64, inc=True) as (position, _):
+                builder.store(larger(row(position), builder.load(best)), best)
             arrays.store(builder.load(best), out, column)
             return context.get_dummy_value()
 

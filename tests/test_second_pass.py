@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Index, Searcher, second_pass
+from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Index, Searcher, search, second_pass
 from colbert_prf.engine import Effort, first_pass
 
 DIM, NUM_DOCUMENTS, RESCORED = 32, 400, 30
@@ -71,8 +71,9 @@ def test_light_vectors_leave_few_documents_with_hope(snapshot):
     assert RESCORED <= left[0] < left[1] < left[2] == np.count_nonzero(np.isfinite(estimates))
 
 
-def test_a_reranker_goes_as_deep_as_it_is_told(deep):
+def test_a_reranker_goes_as_deep_as_it_is_told(deep, monkeypatch):
     """With ``k`` of 5 a first pass scores 200 documents exactly, fewer than are to be ranked anew."""
+    monkeypatch.setattr(search, "default_rescore_again", lambda *_: NUM_DOCUMENTS)
     searcher, feedback = (
         Searcher(deep),
         ColbertPRF(rerank=True, rerank_depth=380, clusters=4, expansion_vectors=4, beta=3),
@@ -81,10 +82,8 @@ def test_a_reranker_goes_as_deep_as_it_is_told(deep):
     for seed in range(20):
         found = searcher.search(query(seed, 6, 1.0), 5, feedback=feedback)
         everything = searcher.search(query(seed, 6, 1.0), 5, feedback=feedback, rescore=NUM_DOCUMENTS)
-        first = searcher.search(query(seed, 6, 1.0), 200, rescore=NUM_DOCUMENTS)
-        from_deep = set(everything.doc_ids) - set(first.doc_ids)
-        assert from_deep <= set(found.doc_ids)
-        raised += len(from_deep)
+        assert found.doc_ids == everything.doc_ids
+        raised += len(set(found.doc_ids) - set(searcher.search(query(seed, 6, 1.0), 200).doc_ids))
     assert raised
 
 

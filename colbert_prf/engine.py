@@ -90,12 +90,13 @@ class Effort:
     @contextmanager
     def stage(self, name: str, *, within: str | None = None) -> Iterator[None]:
         """Measure a stage; what it takes does not count for the one it is within."""
+        self.timings.setdefault(name, 0.0)  # stages stand in the order they began in
         started = perf_counter()
         yield
         taken = perf_counter() - started
-        self.timings[name] = self.timings.get(name, 0.0) + taken
+        self.timings[name] += taken
         if within is not None:
-            self.timings[within] = self.timings.get(within, 0.0) - taken
+            self.timings[within] -= taken
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
     score(d) = Σ_i w_i · max_{t ∈ d} q_i · v(t)
 
-Negative similarities stay negative; a document without vectors scores minus infinity. One document at a time is
-unpacked into a buffer that stays in cache. Its codes are multiplied in bytes, those of 8 bits as two halves of 4: with
-the query scaled by the steps of the codec and rounded to int8, ::
+Negative similarities stay negative; a document without vectors scores minus infinity. Residual codes are multiplied in
+bytes, many vectors of a document at once (:mod:`.lanes`): with the query scaled by the steps of the codec and rounded
+to int8, ::
 
     q · v̂ = gain · (q · c + scale · (factor · Σ_d q8[d]·code[d] + constant))
 

@@ -1,8 +1,8 @@
 """Run a kernel over ranges of documents on several threads.
 
-Kernels are compiled with ``nogil`` and take ``(start, stop)``; no ``prange``, because numba's default threading layer
-('workqueue') aborts the process when two Python threads enter it at once. Each range writes its own part of the result,
-so the result does not depend on the number of threads.
+Kernels are compiled with ``nogil`` and take ``(start, stop)``, or a counter from which they take ranges themselves; no
+``prange``, because numba's default threading layer ('workqueue') aborts the process when two Python threads enter it at
+once. Each range writes its own part of the result, so the result does not depend on the number of threads.
 """
 
 from __future__ import annotations

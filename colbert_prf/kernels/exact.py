@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.interaction import padded
-from colbert_prf.kernels.lanes import CHUNK, LANES, best_of_4, best_of_8, best_of_10, best_of_12, best_of_16
+from colbert_prf.kernels.lanes import CHUNK, LANES, LOWEST, best_of_4, best_of_8, best_of_10, best_of_12, best_of_16
 from colbert_prf.kernels.parallel import share
 from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec, unpack
 from colbert_prf.kernels.simd import AHEAD, COLUMNS, ROWS, check_dim, float_tile, prefetch, take
@@ -38,7 +38,7 @@ __all__ = [
 
 AT_ONCE = 16
 """Documents a thread takes at once."""
-_LOWEST = np.float32(-3e38)
+_LOWEST = np.float32(LOWEST)
 
 
 class PackedVectors(NamedTuple):
@@ -150,11 +150,8 @@ def _copied(store: PackedVectors, first: int, count: int, room: PackedVectors) -
     """Copy the vectors of a document, each filled up to whole chunks, and repeat the last until there are enough."""
     for t in range(max(count, LANES)):
         row = first + min(t, count - 1)
-        room.codes[t], room.scales[t, 0], room.scales[t, 1] = (
-            store.codes[row],
-            store.scales[row, 0],
-            store.scales[row, 1],
-        )
+        room.codes[t] = store.codes[row]
+        room.scales[t, 0], room.scales[t, 1] = store.scales[row, 0], store.scales[row, 1]
         for i in range(store.packed.shape[1]):
             room.packed[t, i] = store.packed[row, i]
 

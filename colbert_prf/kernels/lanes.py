@@ -2,8 +2,8 @@
 
 Eight document vectors, or sixteen where the processor has 512-bit registers for bytes, lie side by side, four
 dimensions of each in a lane of 32 bits. A query vector meets all of them in one instruction: ``vpdpbusd`` where there
-is one, else ``vpmaddubsw``, which LLVM finds in portable IR. So any number of query vectors costs what it is worth,
-and residual codes are multiplied as they are stored: a shift and a mask unpack them in their lanes.
+is one, else ``vpmaddubsw`` (see :mod:`.simd`). So any number of query vectors costs what it is worth, and residual
+codes are multiplied as they are stored: a shift and a mask unpack them in their lanes.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from colbert_prf.kernels.simd import (
     vector,
 )
 
-__all__ = ["CHUNK", "LANES", "best_of_4", "best_of_8", "best_of_10", "best_of_12", "best_of_16"]
+__all__ = ["CHUNK", "LANES", "LOWEST", "best_of_4", "best_of_8", "best_of_10", "best_of_12", "best_of_16"]
 
 LANES = 16
 """Vectors a document must have; one of fewer is copied, and its last vector repeated."""
 CHUNK = 16
 """Bytes of a packed vector that are turned into lanes together: a row is a multiple of it."""
 LOWEST = -3e38
+"""Less than any score."""
 _QUAD = 4
 
 
@@ -227,6 +228,6 @@ from one plane to the next. Codes of more than four bits want two plans: where t
 time, sums must fit into 16 bits, and the first plan takes such codes as two planes of four bits that meet the same
 values; where it multiplies four, the second takes them whole, and multipliers are not used. ``store`` consists of
 ``codes`` (num_vectors,), unsigned integers, ``packed`` (num_vectors, stride) uint8, ``scales`` (num_vectors, 2) uint8
-and ``offsets``, not used here. ``width`` is a multiple of 16. As many vectors from
-``following`` on are fetched meanwhile.
+and ``offsets``, not used here. ``width`` is a multiple of 16. As many vectors from ``following`` on are fetched
+meanwhile.
 """

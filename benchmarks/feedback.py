@@ -1,12 +1,13 @@
 """What feedback costs: Ranker and ReRanker against the first pass and against a straightforward implementation.
 
-    python benchmarks/feedback.py DATA --cache DIR [--bits 4] [--k 1000]
+    python benchmarks/feedback.py DATA --cache DIR [--bits 4] [--k 1000] [--query-vectors 32]
 
 Over the pool of DATA/msmarco-dl1920 with the queries of TREC DL 2019 and 2020, encoded beforehand. Systems take turns
 in one process, all queries each; a figure is the median over the queries of the median of the rounds. The
 straightforward implementation clusters with scikit-learn and searches from scratch with the expanded query. Also checks
 what the speed may not change: the neighbours that name a centroid against comparing with every vector, and the best 100
-documents against a search from scratch.
+documents against a search from scratch. With --query-vectors the queries are filled up to the number of vectors ColBERT
+models have, as in search.py.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from time import perf_counter
 import numpy as np
 from effectiveness import POOL, encode, open_searcher
 from numpy.typing import NDArray
+from systems import encoded_queries
+from vectors import Texts, filled_up
 
 from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, Index, Ranking, Searcher
 from colbert_prf.feedback.base import most_likely
@@ -50,12 +53,18 @@ def main() -> None:
     parser.add_argument("--k", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--query-vectors", type=int, help="fill queries up to so many vectors, all of weight 1")
     arguments = parser.parse_args()
     searcher = open_searcher(arguments.data, arguments.cache, "msmarco-dl1920", arguments.bits)
     queries = [query for topics in POOL.values() for query in encode(searcher, topics.read(arguments.data)[0]).values()]
+    if arguments.query_vectors:
+        texts = Texts.join((str(number), query.token_ids, query.vectors) for number, query in enumerate(queries))
+        queries = encoded_queries(filled_up(texts, arguments.query_vectors))
     systems = systems_of(searcher, arguments.k, arguments.threads)
     seconds, stages = measure(systems, queries, arguments.rounds)
-    print(f"{len(queries)} queries, bits={arguments.bits}, k={arguments.k}, {arguments.threads} threads\n")
+    length = mean(len(query) for query in queries)
+    print(f"{len(queries)} queries of {length:.1f} vectors, ", end="")
+    print(f"bits={arguments.bits}, k={arguments.k}, {arguments.threads} threads\n")
     print("| system | median, ms | against the first pass |\n|---|---|---|")
     for name, taken in seconds.items():
         print(f"| {name} | {1000 * taken:.2f} | {taken / seconds['first pass']:.2f} |")

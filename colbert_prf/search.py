@@ -19,13 +19,14 @@ from colbert_prf.engine import Effort, Found, default_probes, default_rescore
 from colbert_prf.errors import InputError
 from colbert_prf.explain import explain_hit
 from colbert_prf.feedback import Feedback
+from colbert_prf.feedback.source import source_of
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.paper import BITS, PaperEngine
 from colbert_prf.passes import CompressedPasses, ExactPasses, PaperPasses, Passes
 from colbert_prf.second_pass import default_rescore_again
-from colbert_prf.types import EncodedQuery, Expansion, Explanation, Hit, Hits, Ranking
+from colbert_prf.types import EncodedQuery, Expansion, Explanation, Hits, Ranking
 
 __all__ = ["PRESETS", "Preset", "Searcher"]
 
@@ -262,11 +263,15 @@ class _Feedback:
 
     def expand(self, query: EncodedQuery, source: _Source, found: Found, workers: Workers) -> Expansion:
         """Learn from the documents marked as relevant, or else from those found."""
-        documents: Ranking | Sequence[str] = self.relevant
-        if not len(documents):
-            best, scores = found.positions[: self.learned_from], found.scores[: self.learned_from].tolist()
-            documents = Ranking(query, tuple(map(Hit, source.doc_ids_of(best), scores)))
-        return self.method.expand(query, documents, source, non_relevant=self.non_relevant, workers=workers)
+        if len(self.relevant):
+            documents: Ranking | Sequence[str] = self.relevant
+            seen = source_of(source)
+        else:
+            best = found.positions[: self.learned_from]
+            names, scores = source.doc_ids_of(best), found.scores[: self.learned_from].tolist()
+            documents = Ranking(query, Hits(names, scores))
+            seen = source_of(source, known=dict(zip(names, best.tolist(), strict=True)))
+        return self.method.expand(query, documents, seen, non_relevant=self.non_relevant, workers=workers)
 
 
 def _marked(

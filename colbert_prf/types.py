@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
+from colbert_prf.lazily import Lazily
 from colbert_prf.terms import TermExpansion
 
 __all__ = [
@@ -171,7 +171,7 @@ class Hit:
         return self.read_text() if self.read_text is not None else None
 
 
-class Hits(Sequence[Hit]):
+class Hits(Lazily[Hit]):
     """Hits that are made when they are looked at: of a thousand that a search finds, few are.
 
     Parameters
@@ -193,38 +193,12 @@ class Hits(Sequence[Hit]):
     def __init__(
         self, doc_ids: Sequence[str], scores: Sequence[float], read_text: Callable[[int], str | None] | None = None
     ) -> None:
+        def hit(number: int) -> Hit:
+            return Hit(doc_ids[number], scores[number], None if read_text is None else partial(read_text, number))
+
+        super().__init__(len(doc_ids), hit)
         self.doc_ids = doc_ids
         self.scores = scores
-        self._read_text = read_text
-
-    def __len__(self) -> int:
-        return len(self.doc_ids)
-
-    @overload
-    def __getitem__(self, number: int) -> Hit: ...
-
-    @overload
-    def __getitem__(self, number: slice) -> tuple[Hit, ...]: ...
-
-    def __getitem__(self, number: int | slice) -> Hit | tuple[Hit, ...]:
-        place = range(len(self))[number]
-        return self._hit(place) if isinstance(place, int) else tuple(map(self._hit, place))
-
-    def __iter__(self) -> Iterator[Hit]:
-        return map(self._hit, range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))
-
-    def _hit(self, number: int) -> Hit:
-        read_text = None if self._read_text is None else partial(self._read_text, number)
-        return Hit(self.doc_ids[number], self.scores[number], read_text)
 
 
 @dataclass(frozen=True)
@@ -314,7 +288,7 @@ class Expansion:
     query
         The expanded query: the vectors of the original, then those added.
     vectors
-        One for each vector added, in their order.
+        One for each vector added, in their order; what feedback gives is made when it is looked at.
     feedback
         Ids of the documents it learned from, best first.
 
@@ -327,7 +301,7 @@ class Expansion:
     """
 
     query: EncodedQuery
-    vectors: tuple[ExpansionVector, ...] = ()
+    vectors: Sequence[ExpansionVector] = ()
     feedback: tuple[str, ...] = ()
 
     def __len__(self) -> int:

@@ -13,6 +13,7 @@ PACKAGE = Path(colbert_prf.__file__).parent
 ROOMS = [
     "version",
     "errors",
+    "lazily",
     "terms",
     "types",
     "progress",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,10 @@ from colbert_prf.feedback.source import FeedbackSource, source_of
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
+from colbert_prf.lazily import Lazily
 from colbert_prf.types import EncodedQuery, Expansion, ExpansionVector, Ranking, TokenIds, Vectors
 
-__all__ = ["Candidate", "Feedback", "expanded", "likely_tokens", "most_likely", "require_at_least", "require_whole"]
+__all__ = ["Added", "Feedback", "expanded", "likely_tokens", "most_likely", "require_at_least", "require_whole"]
 
 LARGEST = 1e30
 """Of a parameter that is multiplied into weights."""
@@ -136,36 +137,43 @@ class Feedback(ABC):
         return replace(expansion, query=EncodedQuery(query.token_ids, moved.astype(np.float32), query.weights))
 
 
-class Candidate(NamedTuple):
-    """A vector that may be added: its likely tokens, its σ, and the feedback vectors it stands for."""
-
-    vector: Vectors
-    likely: tuple[tuple[int, float], ...]
-    sigma: float
-    sources: tuple[tuple[str, int], ...]
+LikelyTokens: TypeAlias = tuple[tuple[int, float], ...]
+Sources: TypeAlias = tuple[tuple[str, int], ...]
 
 
-def expanded(
-    feedback: Feedback, query: EncodedQuery, candidates: Sequence[Candidate], documents: Sequence[str]
-) -> Expansion:
+class Added(NamedTuple):
+    """Vectors to add, most important first, and what a person may want to know of them.
+
+    ``vectors`` (n, dim), the most likely token of each in ``token_ids`` (n,), and their ``sigmas`` (n,). ``describe``
+    gives by the number of a vector its likely tokens and the feedback vectors it stands for.
+    """
+
+    vectors: Vectors
+    token_ids: TokenIds
+    sigmas: npt.NDArray[np.float64]
+    describe: Callable[[int], tuple[LikelyTokens, Sources]]
+
+
+def expanded(feedback: Feedback, query: EncodedQuery, added: Added, documents: Sequence[str]) -> Expansion:
     """Add vectors to a query."""
-    if not candidates:
+    if not len(added.vectors):
         return Expansion(query, feedback=tuple(documents))
-    weights = feedback.weights_of(query, np.array([candidate.sigma for candidate in candidates]))
-    token_ids = [candidate.likely[0][0] for candidate in candidates]
-    added = tuple(
-        ExpansionVector(token_id, candidate.likely, candidate.sigma, float(weight), candidate.sources)
-        for token_id, candidate, weight in zip(token_ids, candidates, weights, strict=True)
-    )
+    weights = feedback.weights_of(query, added.sigmas)
+    token_ids, sigmas, describe = added.token_ids.tolist(), added.sigmas.tolist(), added.describe
+
+    def vector(number: int) -> ExpansionVector:
+        likely, sources = describe(number)
+        return ExpansionVector(token_ids[number], likely, sigmas[number], float(weights[number]), sources)
+
     whole = EncodedQuery(
-        np.concatenate([query.token_ids, np.array(token_ids, dtype=np.int32)]),
-        np.concatenate([query.vectors, np.stack([candidate.vector for candidate in candidates])]),
+        np.concatenate([query.token_ids, added.token_ids]),
+        np.concatenate([query.vectors, added.vectors]),
         np.concatenate([query.weights, weights]),
     )
-    return Expansion(whole, added, tuple(documents))
+    return Expansion(whole, Lazily(len(weights), vector), tuple(documents))
 
 
-def likely_tokens(neighbours: TokenIds, special_ids: frozenset[int]) -> tuple[tuple[int, float], ...]:
+def likely_tokens(neighbours: TokenIds, special_ids: frozenset[int]) -> LikelyTokens:
     """P(t|υ) of the tokens of the nearest vectors, most likely first; of equals, the nearer comes first.
 
     Special tokens count among the neighbours and are dropped afterwards.

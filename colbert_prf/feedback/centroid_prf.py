@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
-from colbert_prf.feedback.base import Candidate, Feedback, expanded, likely_tokens
-from colbert_prf.feedback.source import FeedbackSource, SnapshotSource
+from colbert_prf.feedback.base import Added, Feedback, LikelyTokens, Sources, expanded, likely_tokens
+from colbert_prf.feedback.source import FeedbackSource, SnapshotSource, sources_of
 from colbert_prf.feedback.weighting import inverse_frequency
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.types import EncodedQuery, Expansion, Vectors
@@ -64,13 +64,16 @@ class CentroidPRF(Feedback):
         kept = (np.bincount(numbers[words], minlength=len(found)) > 0) & (scores > 0)
         found, scores = found[kept], scores[kept]
         vectors = source.snapshot.codec.centroids[found][:, : query.dim]
-        candidates = []
-        for number in most_marginal(vectors, scores, self.expansion_vectors, self.relevance):
-            members = np.flatnonzero(codes == found[number])
-            likely = likely_tokens(feedback.token_ids[members], source.special_ids)
-            sources = feedback.sources(names, members.tolist())
-            candidates.append(Candidate(vectors[number], likely, float(scores[number]), sources))
-        return expanded(self, query, candidates, names)
+        chosen = most_marginal(vectors, scores, self.expansion_vectors, self.relevance)
+        members = [np.flatnonzero(codes == found[number]) for number in chosen]
+        likely = [likely_tokens(feedback.token_ids[rows], source.special_ids) for rows in members]
+        token_ids = np.array([tokens[0][0] for tokens in likely], dtype=np.int32)
+        owners, places = feedback.documents, feedback.places
+
+        def describe(number: int) -> tuple[LikelyTokens, Sources]:
+            return likely[number], sources_of(members[number], names, owners, places)
+
+        return expanded(self, query, Added(vectors[chosen], token_ids, scores[chosen], describe), names)
 
 
 def most_marginal(vectors: Vectors, scores: npt.NDArray[np.float64], count: int, relevance: float) -> list[int]:

@@ -12,7 +12,16 @@ from typing import Literal
 import numpy as np
 
 from colbert_prf.errors import InputError
-from colbert_prf.feedback.base import Candidate, Feedback, expanded, likely_tokens, most_likely, require_whole
+from colbert_prf.feedback.base import (
+    Added,
+    Feedback,
+    LikelyTokens,
+    Sources,
+    expanded,
+    likely_tokens,
+    most_likely,
+    require_whole,
+)
 from colbert_prf.feedback.clustering import (
     CLUSTERINGS,
     Clustering,
@@ -20,7 +29,7 @@ from colbert_prf.feedback.clustering import (
     represent,
     represent_as_published,
 )
-from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors
+from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors, sources_of
 from colbert_prf.feedback.weighting import WEIGHTINGS, Weighting, weigh
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.types import EncodedQuery, Expansion, TokenIds
@@ -108,13 +117,16 @@ class ColbertPRF(Feedback):
         filled = self.compat == "paper" or sizes > 0
         named = np.flatnonzero((token_ids >= 0) & filled)
         sigmas = weigh(self.weighting, query, found.vectors[named], token_ids[named], source)
-        chosen = []
-        for place in np.argsort(-sigmas, kind="stable")[: self.expansion_vectors].tolist():
-            number = int(named[place])
-            sources = feedback.sources(names, np.flatnonzero(found.labels == number).tolist())
-            likely = likely_tokens(near[number], source.special_ids)
-            chosen.append(Candidate(found.vectors[number], likely, float(sigmas[place]), sources))
-        return expanded(self, query, chosen, names)
+        order = np.argsort(-sigmas, kind="stable")[: self.expansion_vectors]
+        chosen = named[order]
+        # Not the feedback vectors themselves: what describes a ranking may be kept for long.
+        labels, owners, places, special_ids = found.labels, feedback.documents, feedback.places, source.special_ids
+
+        def describe(number: int) -> tuple[LikelyTokens, Sources]:
+            members = np.flatnonzero(labels == chosen[number])
+            return likely_tokens(near[chosen[number]], special_ids), sources_of(members, names, owners, places)
+
+        return expanded(self, query, Added(found.vectors[chosen], token_ids[chosen], sigmas[order], describe), names)
 
     def _represent(self, feedback: FeedbackVectors, workers: Workers) -> Representatives:
         if self.compat == "paper":

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
     from colbert_prf.kernels.neighbours import RoundedVectors
     from colbert_prf.kernels.sketches import Sketches
 
-__all__ = ["FeedbackSource", "FeedbackVectors", "NearTokens", "source_of"]
+__all__ = ["FeedbackSource", "FeedbackVectors", "NearTokens", "source_of", "sources_of"]
 
 PROBES, REACH = 24, 0.6
 """Most centroids looked at for the neighbours of a vector, in the order of υ·c + REACH·|υ|·radius(c), and only as long
 as that is more than the similarity of the neighbours found so far."""
 KEPT = 4
 """Vectors whose sketches are nearest, for each neighbour wanted, that are compared as they are stored."""
+_NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
 class FeedbackVectors(NamedTuple):
@@ -48,11 +50,20 @@ class FeedbackVectors(NamedTuple):
             self.positions, self.vectors[rows], self.token_ids[rows], self.documents[rows], self.places[rows]
         )
 
-    def sources(self, names: Sequence[str], rows: Iterable[int]) -> tuple[tuple[str, int], ...]:
-        """The name of the document of some vectors, and their places in it."""
-        chosen = list(rows)
-        documents, places = self.documents[chosen].tolist(), self.places[chosen].tolist()
-        return tuple((names[document], place) for document, place in zip(documents, places, strict=True))
+
+def sources_of(
+    rows: npt.NDArray[np.int64],
+    names: Sequence[str],
+    documents: npt.NDArray[np.int64],
+    places: npt.NDArray[np.int64],
+) -> tuple[tuple[str, int], ...]:
+    """The name of the document of some feedback vectors, and their places in it.
+
+    >>> sources_of(np.array([0, 2]), ["d1", "d2"], documents=np.array([0, 0, 1]), places=np.array([0, 1, 0]))
+    (('d1', 0), ('d2', 0))
+    """
+    owners = [names[document] for document in documents[rows].tolist()]
+    return tuple(zip(owners, places[rows].tolist(), strict=True))
 
 
 class NearTokens(NamedTuple):
@@ -144,13 +155,15 @@ class FeedbackSource(ABC):
         )
 
 
-def source_of(index: Index | Snapshot | MemoryIndex | FeedbackSource) -> FeedbackSource:
-    """See an index as feedback does."""
+def source_of(
+    index: Index | Snapshot | MemoryIndex | FeedbackSource, known: Mapping[str, int] = _NOTHING
+) -> FeedbackSource:
+    """See an index as feedback does; the positions of documents that are known need not be looked for."""
     if isinstance(index, FeedbackSource):
         return index
     if isinstance(index, MemoryIndex):
         return MemorySource(index)
-    return SnapshotSource(index.snapshot if isinstance(index, Index) else index)
+    return SnapshotSource(index.snapshot if isinstance(index, Index) else index, known)
 
 
 class MemorySource(FeedbackSource):
@@ -207,10 +220,13 @@ class SnapshotSource(FeedbackSource):
     ----------
     snapshot
         The generation.
+    known
+        Positions of some of its documents by their ids.
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, known: Mapping[str, int] = _NOTHING) -> None:
         self.snapshot = snapshot
+        self.known = known
         self.num_documents = snapshot.manifest.num_documents
         self.special_ids = frozenset(snapshot.manifest.settings.special_ids)
 
@@ -237,7 +253,7 @@ class SnapshotSource(FeedbackSource):
         return self.snapshot.positions(doc_ids)
 
     def find(self, doc_id: str) -> int | None:
-        return self.snapshot.find(doc_id)
+        return self.known[doc_id] if doc_id in self.known else self.snapshot.find(doc_id)
 
     def has_vectors(self, position: int) -> bool:
         segment, place = self.snapshot.place(position)

@@ -165,6 +165,11 @@ class Codec:
         codes, steps, centers = (np.asarray(self.arrays[n]) for n in ("centroids", "centroid_steps", "cell_centers"))
         return ByteCentroids(codes, steps, self.radii, centers, halves, np.asarray(self.arrays["cell_lists"]))
 
+    @cached_property
+    def _sums(self) -> npt.NDArray[np.int32]:
+        sums: npt.NDArray[np.int32] = self.arrays["centroids"].sum(axis=1, dtype=np.int32)
+        return sums
+
     @property
     def columns(self) -> dict[str, tuple[npt.DTypeLike, tuple[int, ...]]]:
         """The columns :meth:`encode` gives: the dtype and the shape of a row of each."""
@@ -179,10 +184,10 @@ class Codec:
 
     def scores(self, vectors: Vectors, workers: Workers = ALONE) -> Vectors:
         """The products of all centroids with vectors (n, dim), of shape (num_centroids, n up to a multiple of 16)."""
-        from colbert_prf.kernels.interaction import centroid_scores
+        from colbert_prf.kernels.byte_products import products_of_bytes
 
         codes, steps = self.arrays["centroids"], np.asarray(self.arrays["centroid_steps"])
-        return centroid_scores(codes, self.pad(vectors) * steps, **workers)
+        return products_of_bytes(codes, self._sums, self.pad(vectors) * steps, **workers)
 
     def encode(self, vectors: Vectors) -> dict[str, Array]:
         """Turn unit vectors, of shape (num_vectors, dim), into :attr:`columns`."""

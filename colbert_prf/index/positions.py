@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
@@ -38,6 +39,7 @@ class Positions(Generic[SegmentType]):
     def __init__(self, segments: Sequence[SegmentType]) -> None:
         self.segments = segments
         self.starts = np.cumsum([0, *map(len, segments)], dtype=np.int64)
+        self._bounds: list[int] = self.starts.tolist()  # one position at a time is found faster in a list
 
     @property
     def num_positions(self) -> int:
@@ -46,10 +48,10 @@ class Positions(Generic[SegmentType]):
 
     def place(self, position: int) -> tuple[SegmentType, int]:
         """The segment of a position and the position within it."""
-        if not 0 <= position < self.starts[-1]:
+        if not 0 <= position < self._bounds[-1]:
             raise InputError(f"position {position} is not in the index, which has {self.num_positions}, from 0 on")
-        number = int(np.searchsorted(self.starts, position, side="right")) - 1
-        return self.segments[number], int(position - self.starts[number])
+        number = bisect_right(self._bounds, position) - 1
+        return self.segments[number], int(position) - self._bounds[number]
 
     def find(self, doc_id: str) -> int | None:
         """The position of a live document."""

@@ -50,19 +50,16 @@ def padded(num_queries: int) -> int:
 @compiled()
 def _products(centroids: Array, queries: Array, start: int, stop: int, out: Array) -> None:
     num_centroids, dim = centroids.shape
-    width, rows = queries.shape[1], np.empty((ROWS, dim), np.float32)
+    width = queries.shape[1]
     for tile in range(start, stop):
         # The last tile overlaps the one before rather than reading past the end.
         row = min(tile * ROWS, num_centroids - ROWS)
-        for r in range(ROWS):
-            for d in range(dim):
-                rows[r, d] = centroids[row + r, d]
         for column in range(0, width, COLUMNS):
-            float_tile(rows, 0, dim, queries, column, width, out, row * width + column, width)
+            float_tile(centroids, row, dim, queries, column, width, out, row * width + column, width)
 
 
 def centroid_scores(
-    centroids: NDArray[np.float32] | NDArray[np.int8],
+    centroids: NDArray[np.float32],
     queries: NDArray[np.float32],
     *,
     threads: int = 1,
@@ -70,12 +67,12 @@ def centroid_scores(
 ) -> NDArray[np.float32]:
     """``centroids @ queries.T`` with the columns padded by zeros to a multiple of 16.
 
-    BLAS is as fast alone, but its own threads make a small product wait whole time slices on a busy machine. Centroids
-    in bytes are a quarter to read, which takes longer than to compute.
+    BLAS is as fast alone, but its own threads make a small product wait whole time slices on a busy machine. For
+    centroids in bytes see :mod:`.byte_products`.
 
     Parameters
     ----------
-    centroids : float32 or int8 of shape (num_centroids, dim)
+    centroids : float32 of shape (num_centroids, dim)
     queries : float32 of shape (num_queries, dim)
 
     Returns

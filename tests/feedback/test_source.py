@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from colbert_prf import EncodedDocument, Index
 from colbert_prf.feedback.base import likely_tokens, most_likely
-from colbert_prf.feedback.source import FeedbackSource, MemorySource, SnapshotSource
+from colbert_prf.feedback.source import FeedbackSource, MemorySource, SnapshotSource, sources_of
 
 
 @pytest.fixture
@@ -31,7 +31,11 @@ def test_the_vectors_of_documents_are_the_same_one_by_one_and_together(segmented
     together, one_by_one = source.vectors_of(places), FeedbackSource.vectors_of(source, places)
     for mine, other in zip(together, one_by_one, strict=True):
         assert np.array_equal(mine, other)
-    assert together.sources(wanted, [0, len(together.token_ids) - 1])[0] == (wanted[0], 0)
+    ends = np.array([0, len(together.token_ids) - 1])
+    assert sources_of(ends, wanted, together.documents, together.places) == (
+        (wanted[0], 0),
+        (wanted[-1], len(source.document(int(places[-1]))[1]) - 1),
+    )
 
 
 @pytest.mark.parametrize("count", [1, 4, 10])

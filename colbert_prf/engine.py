@@ -35,6 +35,7 @@ __all__ = [
     "Effort",
     "FirstPass",
     "Found",
+    "best_of",
     "candidates_of",
     "default_probes",
     "default_rescore",
@@ -159,19 +160,26 @@ class FirstPass:
     positions: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float32]
 
-    def best(self, k: int) -> Found:
-        """The best documents."""
-        from colbert_prf.kernels.topk import best_sorted
+    @property
+    def scored(self) -> Found:
+        """All documents scored exactly, in the order of their positions."""
+        return Found(self.positions, self.scores)
 
-        order = best_sorted(self.scores, k)
-        return Found(self.positions[order], self.scores[order])
+
+def best_of(found: Found, k: int) -> Found:
+    """The best documents of some, those without vectors left out."""
+    from colbert_prf.kernels.topk import best_sorted
+
+    order = best_sorted(found.scores, k)
+    order = order[np.isfinite(found.scores[order])]
+    return Found(found.positions[order], found.scores[order])
 
 
 def find(
     snapshot: Snapshot, query: EncodedQuery, k: int, effort: Effort, *, allowed: npt.NDArray[np.bool_] | None = None
 ) -> Found:
     """Find the best documents of a generation; see :func:`first_pass`."""
-    return first_pass(snapshot, query, k, effort, allowed=allowed).best(k)
+    return best_of(first_pass(snapshot, query, k, effort, allowed=allowed).scored, k)
 
 
 def first_pass(
@@ -357,22 +365,14 @@ def exact_scores(
     parts = [np.empty(0, np.float32)]
     for segment, start, first, last in zip(snapshot.segments, snapshot.starts, bounds, bounds[1:], strict=False):
         documents = positions[first:last] - start
-        how: _How = {**effort.workers, "beside": beside}
-        beside = None
+        how, beside = _How(**effort.workers, beside=beside), None
         if codec.bits == 16:
             stored = segment.columns["vectors"]
             part = maxsim_of_vectors(query.vectors, query.weights, stored, segment.offsets, documents, **how)
         else:
             assert table is not None
-            part = maxsim_of_packed(
-                vectors,
-                query.weights,
-                table,
-                codec.residuals,
-                packed_vectors(segment),
-                documents,
-                **how,
-            )
+            store = packed_vectors(segment)
+            part = maxsim_of_packed(vectors, query.weights, table, codec.residuals, store, documents, **how)
         parts.append(part)
     if beside is not None:  # there is no segment
         beside()

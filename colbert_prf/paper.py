@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.engine import Effort, Found, exact_scores
+from colbert_prf.engine import Effort, Found, best_of, exact_scores
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.derived import open_derived, writing_derived
 from colbert_prf.index.sampling import sample_vectors
@@ -30,7 +30,7 @@ from colbert_prf.kernels.parallel import run
 from colbert_prf.progress import progress_bar
 from colbert_prf.types import EncodedQuery
 
-__all__ = ["BITS", "PROBES", "PaperEngine", "best_of", "build", "num_lists_for", "training_size_for"]
+__all__ = ["BITS", "PROBES", "PaperEngine", "build", "num_lists_for", "training_size_for"]
 
 BITS = 16
 """Of an index that keeps the vectors themselves."""
@@ -114,15 +114,6 @@ class PaperEngine:
                 if opened is None or opened[0] != name:
                     opened = self._opened = name, _stored_or_built(snapshot, progress=self.progress)
         return opened[1]
-
-
-def best_of(found: Found, k: int) -> Found:
-    """The best documents of some, those without vectors left out."""
-    from colbert_prf.kernels.topk import best_sorted
-
-    order = best_sorted(found.scores, k)
-    order = order[np.isfinite(found.scores[order])]
-    return Found(found.positions[order], found.scores[order])
 
 
 def num_lists_for(num_vectors: int, num_trained: int) -> int:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.engine import Early, Effort, FirstPass, Found, exact_scores, first_pass
+from colbert_prf.engine import Early, Effort, FirstPass, Found, best_of, exact_scores, first_pass
 from colbert_prf.feedback import Feedback
 from colbert_prf.index import MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
-from colbert_prf.paper import PaperEngine, best_of
+from colbert_prf.paper import PaperEngine
 from colbert_prf.second_pass import find_again, score_again
 from colbert_prf.types import EncodedQuery, Expansion
 
@@ -24,6 +25,8 @@ __all__ = ["CompressedPasses", "ExactPasses", "PaperPasses", "Passes"]
 
 Learn: TypeAlias = Callable[[Found, Workers], Expansion]
 """Expands a query from the best documents."""
+ReadFound: TypeAlias = Callable[[], Found]
+"""Gives documents, best first, sorted when they are asked for."""
 
 
 class Passes(ABC):
@@ -48,11 +51,11 @@ class Passes(ABC):
     def first(self, query: EncodedQuery, k: int) -> Found:
         """The best documents for a query."""
 
-    def first_and_learned(self, query: EncodedQuery, k: int, count: int, learn: Learn) -> tuple[Found, Expansion]:
-        """The best documents for a query, and what is learned from the best ``count`` of them."""
+    def first_and_learned(self, query: EncodedQuery, k: int, count: int, learn: Learn) -> tuple[ReadFound, Expansion]:
+        """What gives the best documents for a query, and what is learned from the best ``count`` of them."""
         found = self.first(query, k)
         with self.effort.stage("expansion"):
-            return found, learn(found, self.effort.workers)
+            return lambda: found, learn(found, self.effort.workers)
 
     @abstractmethod
     def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int) -> Found:
@@ -68,9 +71,9 @@ class CompressedPasses(Passes):
     def first(self, query: EncodedQuery, k: int) -> Found:
         """Search, and keep what was found out."""
         self._state = first_pass(self.source, query, k, self.effort, allowed=self.allowed)
-        return self._state.best(k)
+        return best_of(self._state.scored, k)
 
-    def first_and_learned(self, query: EncodedQuery, k: int, count: int, learn: Learn) -> tuple[Found, Expansion]:
+    def first_and_learned(self, query: EncodedQuery, k: int, count: int, learn: Learn) -> tuple[ReadFound, Expansion]:
         """Learn from what seem to be the best documents while others are scored; again, if others turn out to be."""
         lessons: list[tuple[Found, Expansion]] = []
 
@@ -80,11 +83,11 @@ class CompressedPasses(Passes):
 
         early = Early(count, learn_early)
         self._state = first_pass(self.source, query, k, self.effort, allowed=self.allowed, early=early)
-        found, ((few, expansion),) = self._state.best(k), lessons
-        if not np.array_equal(found.positions[:count], few.positions):
+        found, ((few, expansion),) = best_of(self._state.scored, count), lessons
+        if not np.array_equal(found.positions, few.positions):
             with self.effort.stage("expansion"):
                 expansion = learn(found, self.effort.workers)
-        return found, expansion
+        return partial(best_of, self._state.scored, k), expansion
 
     def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int) -> Found:
         """Score the added vectors, and what the first pass did not see."""

@@ -177,16 +177,20 @@ class Searcher:
         passes = self._passes(source, effort, mask)
         if feedback is None:
             return self._shown(source, query, passes.first(query, k), effort)
-        found, expansion = passes.first_and_learned(
+        read_first, expansion = passes.first_and_learned(
             query, max(k, feedback.depth), feedback.learned_from, partial(feedback.expand, query, source)
         )
-        first = Found(found.positions[:k], found.scores[:k])
+
+        def first() -> Found:
+            found = read_first()
+            return Found(found.positions[:k], found.scores[:k])
+
         if len(expansion):
             found = passes.again(expansion, k, feedback.method, feedback.rescore or default_rescore_again(k, expansion))
         else:
-            found = first
+            found = first()
         after = self._shown(source, expansion.query, found, effort)
-        return replace(after, expansion=expansion, read_before=partial(self._shown, source, query, first, None))
+        return replace(after, expansion=expansion, read_before=lambda: self._shown(source, query, first(), None))
 
     def _passes(self, source: _Source, effort: Effort, mask: npt.NDArray[np.bool_] | None) -> Passes:
         if isinstance(source, MemoryIndex):

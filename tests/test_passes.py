@@ -54,7 +54,7 @@ def test_what_was_learned_from_the_wrong_documents_is_learned_again(searcher, qu
     right, early_documents = found(searcher, query, 2), []
 
     def too_early(*arguments, early, **settings):
-        worst = engine.first_pass(*arguments, **settings).best(NUM_DOCUMENTS)
+        worst = engine.best_of(engine.first_pass(*arguments, **settings).scored, NUM_DOCUMENTS)
         wrong = engine.Found(worst.positions[::-1][: early.count], worst.scores[::-1][: early.count])
         early_documents.append(wrong.positions.tolist())
         return engine.first_pass(*arguments, **settings, early=replace(early, use=lambda _: early.use(wrong)))

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["FeedbackSource", "FeedbackVectors", "NearTokens", "source_of", "sources_of"]
 
-PROBES, REACH = 24, 0.6
+PROBES, REACH = 16, 0.6
 """Most centroids looked at for the neighbours of a vector, in the order of υ·c + REACH·|υ|·radius(c), and only as long
 as that is more than the similarity of the neighbours found so far."""
-KEPT = 4
+KEPT = 3
 """Vectors whose sketches are nearest, for each neighbour wanted, that are compared as they are stored."""
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 

@@ -15,6 +15,7 @@ from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.eights import compare_eight_bits, compare_eight_pairs
 from colbert_prf.kernels.probes import NONE, Neighbours, Probes, insert
 from colbert_prf.kernels.residuals import ResidualCodec
+from colbert_prf.kernels.simd import prefetch
 from colbert_prf.kernels.sketches import SIDE_BY_SIDE, Sketches, dims_of
 
 __all__ = ["RoundedVectors", "nearest_definition", "nearest_sketches", "rounded_vectors", "settle"]
@@ -23,6 +24,8 @@ CERTAIN = 2
 """Centroids whose vectors are compared whatever they promise."""
 FEWEST = 5
 """Neighbours that can make clear which token is the most likely."""
+LINES_AHEAD = 8
+"""Of 64 bytes: how much of the vectors of the next centroid is asked for before they are compared."""
 
 
 class RoundedVectors(NamedTuple):
@@ -103,6 +106,12 @@ def _nearest(
                 break
             if j >= CERTAIN and _is_clear(nearest[:count], token_ids, known[i]):
                 break
+            if j + 1 < probes.centroids.shape[1]:
+                following = sketches.starts[probes.centroids[i, j + 1]] // SIDE_BY_SIDE
+                for line in range(0, LINES_AHEAD * 64, 64):
+                    prefetch(sketches.packed, following * chunks * 4 * SIDE_BY_SIDE + line)
+                prefetch(sketches.scales, following * SIDE_BY_SIDE)
+                prefetch(sketches.gains, following * SIDE_BY_SIDE)
             score, centroid = probes.products[i, j], probes.centroids[i, j]
             start, stop = sketches.starts[centroid], sketches.starts[centroid + 1]
             for block in range(start // SIDE_BY_SIDE, -(-stop // SIDE_BY_SIDE)):

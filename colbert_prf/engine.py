@@ -105,10 +105,11 @@ class Early:
     """What the calling thread does with the best documents while others are still scored.
 
     They are the best ``count`` of those with the best approximate scores. In the end others may turn out to be better.
+    ``use`` gets them, and the positions of all that are scored, ascending.
     """
 
     count: int
-    use: Callable[[Found], object]
+    use: Callable[[Found, npt.NDArray[np.int64]], object]
 
 
 def default_rescore(k: int) -> int:
@@ -246,7 +247,7 @@ def _scores_with_early(
     order = few[best_sorted(scores[few], early.count)]
     known = Found(positions[order], scores[order])
     scores[others] = exact_scores(
-        snapshot, query, positions[others], effort, table=table, beside=lambda: early.use(known)
+        snapshot, query, positions[others], effort, table=table, beside=lambda: early.use(known, positions)
     )
     return scores
 

@@ -17,7 +17,7 @@ from colbert_prf.index import MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.paper import PaperEngine
-from colbert_prf.second_pass import find_again, score_again
+from colbert_prf.second_pass import Gains, find_again, gains_of, score_again
 from colbert_prf.types import EncodedQuery, Expansion
 
 __all__ = ["CompressedPasses", "ExactPasses", "PaperPasses", "Passes"]
@@ -67,6 +67,8 @@ class CompressedPasses(Passes):
 
     source: Snapshot
     _state: FirstPass
+    _begun: tuple[Expansion, Gains] | None = None
+    """What was found out for the second pass while the first was not over, and for which expansion."""
 
     def first(self, query: EncodedQuery, k: int) -> Found:
         """Search, and keep what was found out."""
@@ -77,9 +79,12 @@ class CompressedPasses(Passes):
         """Learn from what seem to be the best documents while others are scored; again, if others turn out to be."""
         lessons: list[tuple[Found, Expansion]] = []
 
-        def learn_early(few: Found) -> None:
+        def learn_early(few: Found, positions: npt.NDArray[np.int64]) -> None:
             with self.effort.stage("expansion", within="maxsim"):
-                lessons.append((few, learn(few, ALONE)))
+                expansion = learn(few, ALONE)
+            lessons.append((few, expansion))
+            if len(expansion):
+                self._begun = (expansion, self._gains(expansion, positions, within="maxsim"))
 
         early = Early(count, learn_early)
         self._state = first_pass(self.source, query, k, self.effort, allowed=self.allowed, early=early)
@@ -91,12 +96,20 @@ class CompressedPasses(Passes):
 
     def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int) -> Found:
         """Score the added vectors, and what the first pass did not see."""
-        query, start = expansion.query, expansion.num_original
-        added = EncodedQuery(query.token_ids[start:], query.vectors[start:], query.weights[start:])
+        begun, gains = self._begun or (None, None)
+        if gains is None or begun is not expansion:
+            gains = self._gains(expansion, self._state.positions)
         effort = replace(self.effort, rescore=rescore)
         if feedback.rerank:
-            return score_again(self.source, self._state, added, k, effort, depth=feedback.rerank_depth)
-        return find_again(self.source, self._state, added, k, effort, allowed=self.allowed)
+            return score_again(self.source, self._state, gains, k, effort, depth=feedback.rerank_depth)
+        return find_again(self.source, self._state, gains, k, effort, allowed=self.allowed)
+
+    def _gains(self, expansion: Expansion, positions: npt.NDArray[np.int64], within: str | None = None) -> Gains:
+        query, start = expansion.query, expansion.num_original
+        added = EncodedQuery(query.token_ids[start:], query.vectors[start:], query.weights[start:])
+        # Within another stage the other threads have something to do.
+        effort = self.effort if within is None else replace(self.effort, threads=1)
+        return gains_of(self.source, added, positions, effort, within=within)
 
 
 class PaperPasses(Passes):

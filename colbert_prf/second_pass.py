@@ -8,6 +8,7 @@ known, plus the approximate score of the added vectors.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +30,7 @@ from colbert_prf.types import EncodedQuery, Expansion
 if TYPE_CHECKING:
     from colbert_prf.kernels.interaction import ByteTable
 
-__all__ = ["default_rescore_again", "find_again", "score_again"]
+__all__ = ["Gains", "default_rescore_again", "find_again", "gains_of", "score_again"]
 
 
 def default_rescore_again(k: int, expansion: Expansion) -> int:
@@ -48,10 +49,60 @@ def default_rescore_again(k: int, expansion: Expansion) -> int:
     return k + max(90, round(2.5 * share**2 * k))
 
 
+@dataclass(frozen=True)
+class Gains:
+    """What vectors added to a query give to documents, as far as it can be told before the first pass ends.
+
+    Parameters
+    ----------
+    added
+        The vectors and their weights.
+    table, values
+        Their centroid scores, exact and as bytes.
+    estimates
+        What they give approximately to each document the first pass scores exactly.
+    """
+
+    added: EncodedQuery
+    table: npt.NDArray[np.float32]
+    values: ByteTable
+    estimates: npt.NDArray[np.float32]
+
+
+def gains_of(
+    snapshot: Snapshot,
+    added: EncodedQuery,
+    positions: npt.NDArray[np.int64],
+    effort: Effort,
+    *,
+    within: str | None = None,
+) -> Gains:
+    """What vectors added to a query give to some documents, ascending.
+
+    Parameters
+    ----------
+    snapshot, effort
+        As in the first pass.
+    added
+        The vectors and their weights.
+    positions
+        Of the documents the first pass scores exactly.
+    within
+        The stage this is a part of, if any.
+    """
+    from colbert_prf.kernels.interaction import byte_table
+
+    with effort.stage("centroids again", within=within):
+        table = snapshot.codec.scores(added.vectors, effort.workers)
+        values = byte_table(table)
+    with effort.stage("interaction again", within=within):
+        return Gains(added, table, values, _estimates(snapshot, values, added, positions, effort))
+
+
 def find_again(
     snapshot: Snapshot,
     first: FirstPass,
-    added: EncodedQuery,
+    gains: Gains,
     k: int,
     effort: Effort,
     *,
@@ -65,17 +116,14 @@ def find_again(
         As in the first pass.
     first
         What the first pass left behind.
-    added
-        The vectors added and their weights.
+    gains
+        What the vectors added give to the documents of the first pass.
     effort
         How hard to try.
     """
-    from colbert_prf.kernels.interaction import byte_table
     from colbert_prf.kernels.topk import best
 
-    with effort.stage("centroids again"):
-        table = snapshot.codec.scores(added.vectors, effort.workers)
-        values = byte_table(table)
+    added, values = gains.added, gains.values
     with effort.stage("candidates again"):
         chosen, known = first.chosen, first.approximate
         if effort.probes is not None:
@@ -83,8 +131,7 @@ def find_again(
             chosen = [_united(old, new) for old, new in zip(chosen, more, strict=True)]
             known = interact_with(snapshot, first.values, first.query, chosen, effort)
     with effort.stage("interaction again"):
-        positions = first.positions
-        estimates = _with_added(snapshot, values, added, positions, first.scores, effort)
+        positions, estimates = first.positions, first.scores + gains.estimates
         approximate = np.concatenate([np.empty(0, np.float32), *known])
         everything = None if chosen is first.chosen else positions_of(snapshot, chosen)
         places = first.places if everything is None else np.searchsorted(everything, positions)
@@ -95,22 +142,22 @@ def find_again(
         hopeful = _hopeful(approximate, places, worst - missing, values, added)
         if len(hopeful):
             others = (positions_of(snapshot, chosen) if everything is None else everything)[hopeful]
-            theirs = _with_added(snapshot, values, added, others, approximate[hopeful] + missing, effort)
+            theirs = approximate[hopeful] + missing + _estimates(snapshot, values, added, others, effort)
             positions, estimates = np.concatenate([positions, others]), np.concatenate([estimates, theirs])
             order = np.argsort(positions)
             positions, estimates = positions[order], estimates[order]
         positions = positions[best(estimates, count)]
-    return _scored(snapshot, first, added, table, positions, k, effort)
+    return _scored(snapshot, first, gains, positions, k, effort)
 
 
 def score_again(
-    snapshot: Snapshot, first: FirstPass, added: EncodedQuery, k: int, effort: Effort, *, depth: int | None = None
+    snapshot: Snapshot, first: FirstPass, gains: Gains, k: int, effort: Effort, *, depth: int | None = None
 ) -> Found:
     """Score the documents of the first pass anew: the ReRanker.
 
     Parameters
     ----------
-    snapshot, first, added, k, effort
+    snapshot, first, gains, k, effort
         As in :func:`find_again`.
     depth
         The best so many of the first pass; all it scored exactly if left out.
@@ -118,37 +165,26 @@ def score_again(
     Of these the best by the known score and the approximate score of the added vectors are scored exactly: as many as
     ``effort.rescore``, which are more than the ``k`` wanted.
     """
-    from colbert_prf.kernels.interaction import byte_table
     from colbert_prf.kernels.topk import best
 
-    with effort.stage("centroids again"):
-        table = snapshot.codec.scores(added.vectors, effort.workers)
-    positions, scores = first.positions, first.scores
+    positions, estimates = first.positions, first.scores + gains.estimates
     if depth is not None:
-        kept = np.sort(np.argsort(-scores, kind="stable")[:depth])
-        positions, scores = positions[kept], scores[kept]
-    if len(positions) > max(k, effort.rescore):
-        with effort.stage("interaction again"):
-            estimates = _with_added(snapshot, byte_table(table), added, positions, scores, effort)
-            positions = positions[best(estimates, max(k, effort.rescore))]
-    return _scored(snapshot, first, added, table, positions, k, effort)
+        kept = best(first.scores, depth)
+        positions, estimates = positions[kept], estimates[kept]
+    positions = positions[best(estimates, max(k, effort.rescore))]
+    return _scored(snapshot, first, gains, positions, k, effort)
 
 
 def _united(old: npt.NDArray[np.int64] | None, new: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
     return None if old is None or new is None else np.union1d(old, new)
 
 
-def _with_added(
-    snapshot: Snapshot,
-    values: ByteTable,
-    added: EncodedQuery,
-    positions: npt.NDArray[np.int64],
-    estimates: npt.NDArray[np.float32],
-    effort: Effort,
+def _estimates(
+    snapshot: Snapshot, values: ByteTable, added: EncodedQuery, positions: npt.NDArray[np.int64], effort: Effort
 ) -> npt.NDArray[np.float32]:
-    """The estimated scores of some documents, ascending, with what the added vectors give them approximately."""
+    """What the added vectors give approximately to some documents, ascending."""
     parts = interact_with(snapshot, values, added, places_of(snapshot, positions), effort)
-    return np.asarray(estimates + np.concatenate([np.empty(0, np.float32), *parts]))
+    return np.concatenate([np.empty(0, np.float32), *parts])
 
 
 def _middle(values: npt.NDArray[np.float32]) -> np.float32:
@@ -177,8 +213,7 @@ def _hopeful(
 def _scored(
     snapshot: Snapshot,
     first: FirstPass,
-    added: EncodedQuery,
-    table: npt.NDArray[np.float32],
+    gains: Gains,
     positions: npt.NDArray[np.int64],
     k: int,
     effort: Effort,
@@ -187,7 +222,7 @@ def _scored(
     from colbert_prf.kernels.topk import best_sorted
 
     with effort.stage("maxsim again"):
-        scores = exact_scores(snapshot, added, positions, effort, table=table)
+        scores = exact_scores(snapshot, gains.added, positions, effort, table=gains.table)
         places = np.minimum(np.searchsorted(first.positions, positions), len(first.positions) - 1)
         seen = first.positions[places] == positions
         scores[seen] += first.scores[places[seen]]

@@ -57,7 +57,8 @@ def test_what_was_learned_from_the_wrong_documents_is_learned_again(searcher, qu
         worst = engine.best_of(engine.first_pass(*arguments, **settings).scored, NUM_DOCUMENTS)
         wrong = engine.Found(worst.positions[::-1][: early.count], worst.scores[::-1][: early.count])
         early_documents.append(wrong.positions.tolist())
-        return engine.first_pass(*arguments, **settings, early=replace(early, use=lambda _: early.use(wrong)))
+        misled = replace(early, use=lambda _, positions: early.use(wrong, positions))
+        return engine.first_pass(*arguments, **settings, early=misled)
 
     monkeypatch.setattr(passes, "first_pass", too_early)
     again = found(searcher, query, 2)
@@ -91,3 +92,23 @@ def test_marked_documents_are_learned_from_whatever_is_found(searcher, query):
     ranking = searcher.search(query, k=10, relevant=["d9"], feedback=method)
     expansion = method.expand(query, ["d9"], searcher.index)
     assert learned(ranking) == [(vector.token_id, vector.weight) for vector in expansion.vectors]
+
+
+@pytest.mark.parametrize("rerank", [False, True])
+def test_what_is_begun_early_is_used(searcher, query, monkeypatch, rerank):
+    """The second pass looks at the added vectors once, while the first is not over."""
+    stages, original = [], passes.gains_of
+
+    def counted(*arguments, within, **settings):
+        stages.append(within)
+        return original(*arguments, within=within, **settings)
+
+    monkeypatch.setattr(passes, "gains_of", counted)
+    feedback = ColbertPRF(clusters=8, expansion_vectors=5, rerank=rerank)
+    early = searcher.search(query, k=20, feedback=feedback)
+    assert stages == ["maxsim"]
+    monkeypatch.setattr(passes.CompressedPasses, "first_and_learned", passes.Passes.first_and_learned)
+    late = searcher.search(query, k=20, feedback=feedback)
+    assert stages == ["maxsim", None]
+    assert late.doc_ids == early.doc_ids
+    assert [hit.score for hit in late] == [hit.score for hit in early]

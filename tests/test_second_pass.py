@@ -7,6 +7,7 @@ import pytest
 
 from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Index, Searcher, search, second_pass
 from colbert_prf.engine import Effort, first_pass
+from colbert_prf.second_pass import gains_of
 
 DIM, NUM_DOCUMENTS, RESCORED = 32, 400, 30
 
@@ -45,11 +46,11 @@ def all_beside(approximate, places, *_):
 def test_documents_without_hope_are_left_out_without_loss(snapshot, monkeypatch, weight):
     for seed in range(5):
         first = first_pass(snapshot, query(seed, 6, 1.0), 10, Effort(None, RESCORED))
-        added = query(100 + seed, 4, weight)
-        pruned = second_pass.find_again(snapshot, first, added, 10, Effort(None, RESCORED))
+        gains = gains_of(snapshot, query(100 + seed, 4, weight), first.positions, Effort(None, RESCORED))
+        pruned = second_pass.find_again(snapshot, first, gains, 10, Effort(None, RESCORED))
         with monkeypatch.context() as patch:
             patch.setattr(second_pass, "_hopeful", all_beside)
-            whole = second_pass.find_again(snapshot, first, added, 10, Effort(None, RESCORED))
+            whole = second_pass.find_again(snapshot, first, gains, 10, Effort(None, RESCORED))
         assert pruned.positions.tolist() == whole.positions.tolist()
         assert pruned.scores == pytest.approx(whole.scores)
 
@@ -88,8 +89,9 @@ def test_a_reranker_goes_as_deep_as_it_is_told(deep, monkeypatch):
 
 
 def test_the_reranker_scores_exactly_what_may_be_wanted(snapshot):
-    first, added = first_pass(snapshot, query(3, 6, 1.0), 10, Effort(None, 200)), query(103, 4, 0.1)
-    everything = second_pass.score_again(snapshot, first, added, 10, Effort(None, 200))
-    some = second_pass.score_again(snapshot, first, added, 10, Effort(None, 60))
+    first = first_pass(snapshot, query(3, 6, 1.0), 10, Effort(None, 200))
+    gains = gains_of(snapshot, query(103, 4, 0.1), first.positions, Effort(None, 200))
+    everything = second_pass.score_again(snapshot, first, gains, 10, Effort(None, 200))
+    some = second_pass.score_again(snapshot, first, gains, 10, Effort(None, 60))
     assert some.positions.tolist() == everything.positions.tolist()
     assert some.scores == pytest.approx(everything.scores)

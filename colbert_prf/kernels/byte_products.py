@@ -5,7 +5,7 @@ A component of the query is rounded to 14 bits and written as two digits of 7, s
 
     q · c ≈ unit · (128·Σ_d high[d]·c[d] + Σ_d low[d]·c[d] - 8192·Σ_d c[d])
 
-The sums are exact, so the only error is that of rounding the query, a hundredth of that of any residual.
+The sums are exact, so the only error is that of rounding the query, far below that of any residual.
 """
 
 from __future__ import annotations

@@ -184,10 +184,10 @@ class Codec:
 
     def scores(self, vectors: Vectors, workers: Workers = ALONE) -> Vectors:
         """The products of all centroids with vectors (n, dim), of shape (num_centroids, n up to a multiple of 16)."""
-        from colbert_prf.kernels.byte_products import products_of_bytes
+        from colbert_prf.kernels.byte_products import multiply_bytes
 
         codes, steps = self.arrays["centroids"], np.asarray(self.arrays["centroid_steps"])
-        return products_of_bytes(codes, self._sums, self.pad(vectors) * steps, **workers)
+        return multiply_bytes(codes, self._sums, self.pad(vectors) * steps, **workers)
 
     def encode(self, vectors: Vectors) -> dict[str, Array]:
         """Turn unit vectors, of shape (num_vectors, dim), into :attr:`columns`."""

@@ -35,7 +35,7 @@ from colbert_prf.kernels.simd import (
     vector,
 )
 
-__all__ = ["products_of_bytes", "products_of_bytes_definition"]
+__all__ = ["multiply_bytes", "multiply_bytes_definition"]
 
 _MIDDLE = 8192
 _WORTH_A_THREAD = 2000
@@ -117,8 +117,8 @@ def _products(rows: Array, sums: Array, digits: Array, units: Array, start: int,
             _byte_tile(rows, row, dim, sums, digits, column, width, units, out)
 
 
-def products_of_bytes_definition(rows: NDArray[np.int8], queries: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The definition of :func:`products_of_bytes` in NumPy."""
+def multiply_bytes_definition(rows: NDArray[np.int8], queries: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The definition of :func:`multiply_bytes` in NumPy."""
     units = np.maximum(np.abs(queries).max(axis=1), np.float32(1e-30)) / _largest(queries.shape[1])
     rounded = np.rint(queries / units[:, None]).astype(np.int64)
     out = np.zeros((len(rows), padded(len(queries))), np.float32)
@@ -126,7 +126,7 @@ def products_of_bytes_definition(rows: NDArray[np.int8], queries: NDArray[np.flo
     return out
 
 
-def products_of_bytes(
+def multiply_bytes(
     rows: NDArray[np.int8],
     sums: NDArray[np.int32],
     queries: NDArray[np.float32],
@@ -151,12 +151,12 @@ def products_of_bytes(
     Examples
     --------
     >>> rows = np.arange(-32, 32, dtype=np.int8).reshape(4, 16)
-    >>> products_of_bytes(rows, rows.sum(axis=1, dtype=np.int32), np.full((1, 16), 0.5, np.float32))[:, 0].round(1)
+    >>> multiply_bytes(rows, rows.sum(axis=1, dtype=np.int32), np.full((1, 16), 0.5, np.float32))[:, 0].round(1)
     array([-196.,  -68.,   60.,  188.], dtype=float32)
     """
     check_dim(queries.shape[1])
     if len(rows) < ROWS:
-        return products_of_bytes_definition(rows, queries)
+        return multiply_bytes_definition(rows, queries)
     width = padded(len(queries))
     digits, units = np.zeros((2, queries.shape[1] // 4, width, 4), np.uint8), np.zeros(width, np.float32)
     _digits(queries, _largest(queries.shape[1]), digits, units)

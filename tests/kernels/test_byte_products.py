@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from colbert_prf.kernels.byte_products import products_of_bytes, products_of_bytes_definition
+from colbert_prf.kernels.byte_products import multiply_bytes, multiply_bytes_definition
 
 
 @pytest.fixture
@@ -15,16 +15,16 @@ def rows():
 def test_products_are_those_of_the_definition(rows, query, num_query_vectors, num_rows, pool):
     stored, (queries, _) = rows(num_rows, 48), query(num_query_vectors, 48)
     sums = stored.sum(axis=1, dtype=np.int32)
-    products = products_of_bytes(stored, sums, queries)
-    assert np.array_equal(products, products_of_bytes_definition(stored, queries))
+    products = multiply_bytes(stored, sums, queries)
+    assert np.array_equal(products, multiply_bytes_definition(stored, queries))
     assert not products[:, num_query_vectors:].any()
-    assert np.array_equal(products_of_bytes(stored, sums, queries, threads=3, executor=pool), products)
+    assert np.array_equal(multiply_bytes(stored, sums, queries, threads=3, executor=pool), products)
 
 
 @pytest.mark.parametrize("dim", [16, 128, 768, 4096])
 def test_rounding_costs_less_than_a_thousandth(rows, query, dim):
     stored, (queries, _) = rows(40, dim), query(9, dim)
-    products = products_of_bytes(stored, stored.sum(axis=1, dtype=np.int32), queries)
+    products = multiply_bytes(stored, stored.sum(axis=1, dtype=np.int32), queries)
     lengths = np.linalg.norm(stored.astype(np.float32), axis=1)[:, None]
     assert np.abs(products[:, :9] - stored @ queries.T).max() < (1e-3 * lengths).min()
 
@@ -33,11 +33,11 @@ def test_rounding_costs_less_than_a_thousandth(rows, query, dim):
 def test_the_largest_numbers_do_not_overflow(dim):
     stored = np.array([[127], [-127], [127], [-127]], np.int8).repeat(dim, axis=1)
     queries = np.array([[1.0], [-1.0]], np.float32).repeat(dim, axis=1)
-    products = products_of_bytes(stored, stored.sum(axis=1, dtype=np.int32), queries)
+    products = multiply_bytes(stored, stored.sum(axis=1, dtype=np.int32), queries)
     expected = dim * 127 * np.array([[1, -1], [-1, 1], [1, -1], [-1, 1]])
     assert products[:, :2] == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_query_of_zeros_has_no_products(rows):
     stored = rows(8, 16)
-    assert not products_of_bytes(stored, stored.sum(axis=1, dtype=np.int32), np.zeros((2, 16), np.float32)).any()
+    assert not multiply_bytes(stored, stored.sum(axis=1, dtype=np.int32), np.zeros((2, 16), np.float32)).any()

@@ -47,10 +47,10 @@ def test_a_document_without_vectors_scores_minus_infinity_wherever_it_stands():
 )
 def test_equals_the_formula_whatever_the_chunks(lengths, num_query_vectors, chunk, seed):
     random = np.random.default_rng(seed)
-    query = random.standard_normal((num_query_vectors, 5), dtype=np.float32)
+    query = random.standard_normal((num_query_vectors, 8), dtype=np.float32)
     weights = random.random(num_query_vectors, dtype=np.float32)
     offsets = np.cumsum([0, *lengths])
-    vectors = random.standard_normal((offsets[-1], 5), dtype=np.float32)
+    vectors = random.standard_normal((offsets[-1], 8), dtype=np.float32)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "CHUNK_VECTORS", chunk)
         scores = maxsim(query, weights, vectors, offsets)

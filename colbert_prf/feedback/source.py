@@ -316,7 +316,7 @@ class SnapshotSource(FeedbackSource):
         from colbert_prf.kernels.sketches import sketch_codec
 
         codec, count = self.snapshot.codec, near.token_ids.shape[1]
-        bits = sketch_codec(codec.residuals).bits
+        coarse = sketch_codec(codec.residuals)
         probes = best_probes(codec.byte_centroids, vectors, PROBES, REACH, near.similarities[:, -1])
         for segment, start, sketched in zip(self.snapshot.segments, self.snapshot.starts, sketches, strict=False):
             if not len(segment.token_ids):
@@ -325,7 +325,7 @@ class SnapshotSource(FeedbackSource):
             here = here[(here >= 0) & (here < len(segment))]
             seen = np.stack([segment.offsets[here], segment.offsets[here + 1]], axis=1)
             rows = nearest_sketches(
-                rounded, probes, sketched, bits, seen, segment.token_ids, *near, kept=KEPT * count
+                rounded, probes, sketched, coarse, seen, segment.token_ids, *near, kept=KEPT * count
             ).rows
             token_ids = np.where(rows < 0, np.int32(-1), segment.tokens(np.maximum(rows, 0)))
             settle(token_ids, codec.products(vectors, segment.columns, rows), *near)

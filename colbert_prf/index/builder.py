@@ -215,7 +215,9 @@ class Builder:
         if self.codec is None:
             chunks = [Segment(self.layout, info, None) for info in self.state.chunks]
             bits, seed = self.settings.bits, self.options.seed
-            sample = sample_vectors(chunks, sample_size_for(expected), dim=self.settings.dim, seed=seed)
+            sample = sample_vectors(
+                chunks, sample_size_for(expected, self.settings.bits), dim=self.settings.dim, seed=seed
+            )
             self.codec = Codec.train(sample, num_vectors_expected=expected, bits=bits, seed=seed)
             self._save(codec=write_codec(self.layout, self.codec, generation=GENERATION))
         return self.codec

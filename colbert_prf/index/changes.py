@@ -135,7 +135,7 @@ def retrain_codec(layout: IndexLayout, *, encoder: Encoder | None, seed: int = 0
         for segment in old.segments:
             check_segment(segment, layout)
         settings, num_vectors = old.manifest.settings, old.manifest.num_vectors
-        sample = sample_vectors(old.segments, sample_size_for(num_vectors), dim=settings.dim, seed=seed)
+        sample = sample_vectors(old.segments, sample_size_for(num_vectors, settings.bits), dim=settings.dim, seed=seed)
         codec = Codec.train(sample, num_vectors_expected=num_vectors, bits=settings.bits, seed=seed)
         info = write_codec(layout, codec, generation=old.manifest.generation + 1)
         stored = batches_of(_encoded_again(old, encoder), settings) if encoder else _decoded(old)

@@ -1,6 +1,6 @@
 """The codec: a vector as its centroid and a residual of a few bits. Only this file of the room knows the arithmetic.
 
-Below 16 bits a vector is a centroid code, packed residual levels, a byte of scale and a byte of gain (see
+Below 16 bits a vector is a centroid code, a packed residual, and a number that holds a scale and a gain (see
 :mod:`colbert_prf.kernels.residuals`). With 16 bits the vector itself is kept, as float16, and the code serves only to
 find candidates.
 """
@@ -28,10 +28,13 @@ if TYPE_CHECKING:
 
 __all__ = ["ARRAYS", "BITS", "MAX_CENTROIDS", "Codec", "all_cores", "num_centroids_for", "sample_size_for"]
 
-ARRAYS = ("centroids", "centroid_steps", "radii", "cell_centers", "cell_lists", "spread", "scale_unit")
+ARRAYS = ("centroids", "centroid_steps", "radii", "cell_centers", "cell_lists", "spread", "ranges")
 BITS = (1, 2, 4, 8, 16)
 MAX_CENTROIDS = 1 << 16
 """So that a code always takes two bytes; reached at 2^28 vectors, some three million passages."""
+FEW_BITS = 2
+FEWEST_OF_A_CENTROID = 90
+"""So that at dim 128 the centroids take no more than 1.4 bytes of each vector."""
 POINTS_PER_CENTROID = 48
 MAX_SAMPLE = 1 << 21
 """Vectors, at most one gigabyte of them at dim 128: the largest piece of memory a build takes."""
@@ -41,23 +44,31 @@ PADDING = 16
 """Kernels want a multiple of this many dimensions; others are filled up with zeros."""
 
 
-def num_centroids_for(num_vectors: int) -> int:
+def num_centroids_for(num_vectors: int, bits: int) -> int:
     """The power of two nearest to ``4 √num_vectors``, no more than there are vectors.
+
+    With one or two bits, which tell least about residuals, it is ``8 √num_vectors``, for the more centroids there are,
+    the shorter are the residuals; but beyond the number above, a centroid has :data:`FEWEST_OF_A_CENTROID` vectors.
 
     Examples
     --------
-    >>> num_centroids_for(789_043), num_centroids_for(3), num_centroids_for(10**10)
+    >>> num_centroids_for(789_043, 4), num_centroids_for(3, 4), num_centroids_for(10**10, 4)
     (4096, 2, 65536)
+    >>> num_centroids_for(789_043, 2), num_centroids_for(300_000, 2)
+    (8192, 2048)
     """
     if num_vectors < 1:
         return 1
-    wanted = round(math.log2(4 * math.sqrt(num_vectors)))
-    return int(min(2**wanted, 2 ** int(math.log2(num_vectors)), MAX_CENTROIDS))
+    wanted = 2 ** round(math.log2(4 * math.sqrt(num_vectors)))
+    if bits <= FEW_BITS:
+        more = 2 ** round(math.log2(8 * math.sqrt(num_vectors)))
+        wanted = max(wanted, min(more, 2 ** int(math.log2(max(num_vectors / FEWEST_OF_A_CENTROID, 1)))))
+    return int(min(wanted, 2 ** int(math.log2(num_vectors)), MAX_CENTROIDS))
 
 
-def sample_size_for(num_vectors: int) -> int:
+def sample_size_for(num_vectors: int, bits: int) -> int:
     """How many vectors a codec for ``num_vectors`` is trained on."""
-    return min(num_vectors, POINTS_PER_CENTROID * num_centroids_for(num_vectors), MAX_SAMPLE)
+    return min(num_vectors, POINTS_PER_CENTROID * num_centroids_for(num_vectors, bits), MAX_SAMPLE)
 
 
 class Codec:
@@ -74,7 +85,7 @@ class Codec:
         ``centroids``, int8 of shape (num_centroids, padded dim), in units of ``centroid_steps``, float32 of shape
         (padded dim,); ``radii``, float16 of shape (num_centroids,), the root mean square length of the residuals of
         each; ``cell_centers``, in the same units, and ``cell_lists``, which find the centroid of a vector;
-        ``spread``, float32 of shape (padded dim,), and ``scale_unit`` of the residuals.
+        ``spread``, float32 of shape (padded dim,), and ``ranges``, float32 of shape (2, 2), of the residuals.
     dim
         Components of a vector.
     trained_for
@@ -90,7 +101,7 @@ class Codec:
 
     def __init__(self, bits: int, arrays: Mapping[str, Array], *, dim: int, trained_for: int) -> None:
         from colbert_prf.kernels.centroids import Cells
-        from colbert_prf.kernels.residuals import ResidualCodec
+        from colbert_prf.kernels.residuals import WALK_BITS, ResidualCodec
 
         self.bits = bits
         self.dim = dim
@@ -100,8 +111,8 @@ class Codec:
         self.radii: npt.NDArray[np.float32] = np.asarray(arrays["radii"], dtype=np.float32)
         self.centroids: Vectors = arrays["centroids"] * steps
         self.cells = Cells(arrays["cell_centers"] * steps, np.ascontiguousarray(arrays["cell_lists"], dtype=np.int32))
-        unit = np.float32(np.asarray(arrays["scale_unit"])[0])
-        self.residuals = ResidualCodec(min(bits, 8), np.array(arrays["spread"], dtype=np.float32), unit)
+        spread, ranges = (np.array(arrays[name], dtype=np.float32) for name in ("spread", "ranges"))
+        self.residuals = ResidualCodec(min(bits, 8), spread, ranges, walks=bits == WALK_BITS)
 
     @classmethod
     def train(cls, sample: Vectors, *, num_vectors_expected: int, bits: int, seed: int = 0) -> Codec:
@@ -128,7 +139,8 @@ class Codec:
         shuffled = np.random.default_rng(seed).permutation(len(sample))
         padded = _padded(sample[shuffled] if len(sample) else np.eye(1, dim, dtype=np.float32))
         # A centroid needs a few vectors of the sample, except where these are all there are.
-        count = min(num_centroids_for(num_vectors_expected), max(num_centroids_for(len(padded)), len(padded) // 8))
+        enough = max(num_centroids_for(len(padded), bits), len(padded) // 8)
+        count = min(num_centroids_for(num_vectors_expected, bits), enough)
         with all_cores() as workers:
             centroids, cells = cluster(padded, count, seed=seed, **workers)
             # A byte is enough: the residuals are taken from the rounded centroids.
@@ -136,9 +148,8 @@ class Codec:
             rounded, centers = _in_steps(centroids, steps), _in_steps(cells.centers, steps)
             centroids = rounded * steps
             codes = assign_in_cells(padded, centroids, Cells(centers * steps, cells.lists), **workers)
-        differences = padded - centroids[codes]
-        residuals = train(differences, min(bits, 8))
-        squares = np.bincount(codes, np.square(differences).sum(axis=1), minlength=count)
+        residuals = train(padded, centroids[codes], min(bits, 8))
+        squares = np.bincount(codes, np.square(padded - centroids[codes]).sum(axis=1), minlength=count)
         radii = np.sqrt(squares / np.maximum(np.bincount(codes, minlength=count), 1))
         arrays: dict[str, Array] = {
             "centroids": rounded,
@@ -147,7 +158,7 @@ class Codec:
             "cell_centers": centers,
             "cell_lists": cells.lists.astype(np.uint16),
             "spread": residuals.spread,
-            "scale_unit": np.array([residuals.unit], dtype=np.float32),
+            "ranges": residuals.ranges,
         }
         return cls(bits, arrays, dim=dim, trained_for=num_vectors_expected)
 
@@ -176,7 +187,7 @@ class Codec:
         if self.bits == 16:
             return {"codes": (np.uint16, ()), "vectors": (np.float16, (self.dim,))}
         width = self.centroids.shape[1] * self.bits // 8
-        return {"codes": (np.uint16, ()), "residuals": (np.uint8, (width,)), "scales": (np.uint8, (2,))}
+        return {"codes": (np.uint16, ()), "residuals": (np.uint8, (width,)), "scales": (self.residuals.scale_dtype, ())}
 
     def pad(self, vectors: Vectors) -> Vectors:
         """Fill vectors up with zeros to the dim the kernels want."""
@@ -201,7 +212,7 @@ class Codec:
                 codes = assign_in_cells(padded, self.centroids, self.cells, **workers)
             return {"codes": codes.astype(np.uint16), "vectors": vectors.astype(np.float16)}
         packed = np.empty((len(padded), padded.shape[1] * self.bits // 8), dtype=np.uint8)
-        scales = np.empty((len(padded), 2), dtype=np.uint8)
+        scales = np.empty(len(padded), dtype=self.residuals.scale_dtype)
 
         def encode_range(start: int, stop: int) -> None:
             residuals.encode(padded, self.centroids, codes, self.residuals, packed, scales, start, stop)

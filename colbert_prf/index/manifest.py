@@ -12,7 +12,7 @@ from colbert_prf.index.json_form import read_json, write_json
 
 __all__ = ["FORMAT_VERSION", "CodecInfo", "DeletionInfo", "Manifest", "ModelInfo", "SegmentInfo", "Settings"]
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 KIND = "colbert-prf index"
 
 

@@ -15,24 +15,30 @@ from numba.core import cgutils
 
 from colbert_prf.kernels.compiled import intrinsic
 from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP
-from colbert_prf.kernels.simd import FLOAT, INT8, INT32, INT64, Arrays, add_dot_products, int64, vector
+from colbert_prf.kernels.simd import FLOAT, INT8, INT32, INT64, Arrays, add_dot_products, int64, look_up, vector
+from colbert_prf.kernels.walks import TOP, WALK
 
-__all__ = ["compare_eight_bits", "compare_eight_pairs"]
+__all__ = ["compare_eight_bits", "compare_eight_pairs", "compare_eight_walks"]
 
 _INTS, _FLOATS = vector(INT32, 8), vector(FLOAT, 8)
 
 
-def _products(arrays: Arrays, bits: int, packed: Any, start: Any, chunks: Any, values: Any, first: Any) -> Any:
+def _products(
+    arrays: Arrays, bits: int, walks: bool, packed: Any, start: Any, chunks: Any, values: Any, first: Any
+) -> Any:
     """The products of eight packed vectors and one vector of bytes, int32."""
     builder = arrays.builder
     total = arrays.accumulators(1, 1, _INTS, 0)[0][0]
-    masks = ir.Constant(_INTS, [((1 << bits) - 1) * 0x01010101] * 8)
+    masks = ir.Constant(_INTS, [(TOP if walks else (1 << bits) - 1) * 0x01010101] * 8)
     with cgutils.for_range_slice(builder, int64(0), chunks, int64(1), INT64, inc=True) as (chunk, _):
         row = arrays.load(packed, builder.add(start, builder.mul(chunk, int64(32))), _INTS)
         place = builder.add(first, builder.mul(chunk, int64(4 * (8 // bits))))
         terms = []
         for plane in range(8 // bits):
-            codes = builder.and_(builder.lshr(row, ir.Constant(_INTS, [plane * bits] * 8)), masks)
+            shift = ir.Constant(_INTS, [plane * bits] * 8)
+            turned = arrays.call("llvm.fshr.v8i32", _INTS, row, row, shift) if walks else builder.lshr(row, shift)
+            codes = builder.and_(turned, masks)
+            codes = look_up(arrays, codes, WALK) if walks else codes
             four = arrays.load(values, builder.add(place, int64(4 * plane)), INT32)
             terms.append((codes, arrays.splat(four, _INTS)))
         builder.store(add_dot_products(arrays, builder.load(total), terms), total)
@@ -48,7 +54,7 @@ def _constant(value: np.float32) -> ir.Constant:
     return ir.Constant(_FLOATS, [float(value)] * 8)
 
 
-def _compare_eight(bits: int) -> Any:
+def _compare_eight(bits: int, *, walks: bool = False) -> Any:
     @intrinsic
     def compare_eight(
         _context: Any,
@@ -71,7 +77,7 @@ def _compare_eight(bits: int) -> Any:
             sketches, block, chunks, values, first, factor, constant, score, least, near = arrays
             _, _, packed, scales, gains = sketches
             start = builder.mul(block, builder.mul(chunks, int64(32)))
-            total = builder.sitofp(_products(arrays, bits, packed, start, chunks, values, first), _FLOATS)
+            total = builder.sitofp(_products(arrays, bits, walks, packed, start, chunks, values, first), _FLOATS)
             place = builder.mul(block, int64(8))
             residual = builder.fadd(builder.fmul(arrays.splat(factor, _FLOATS), total), arrays.splat(constant, _FLOATS))
             residual = builder.fmul(_floats(arrays, scales, place), residual)
@@ -99,3 +105,5 @@ each vector, and each of its eight planes of bits has four dimensions of each::
 """
 compare_eight_pairs = _compare_eight(2)
 """The same for codes of two bits in four planes, ``& 3`` and ``values[first + 16 * chunk + 4 * plane + d]``."""
+compare_eight_walks = _compare_eight(2, walks=True)
+"""The same for walks (:mod:`.walks`), of which a chunk has one of each vector: ``WALK[code]`` is multiplied."""

@@ -6,7 +6,7 @@ Negative similarities stay negative; a document without vectors scores minus inf
 bytes, many vectors of a document at once (:mod:`.lanes`): with the query scaled by the steps of the codec and rounded
 to int8, ::
 
-    q · v̂ = gain · (q · c + scale · (factor · Σ_d q8[d]·code[d] + constant))
+    q · v̂ = gain · (q · c + scale · (factor · Σ_d q8[d]·level[d] + constant))
 
 where q·c is the exact table of centroid scores; rounding the query costs less than 0.001 recall. Stored vectors
 (float32, or float16 given as uint16) are multiplied in float32.
@@ -25,7 +25,7 @@ from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.lanes import CHUNK, LANES, LOWEST, best_of_4, best_of_8, best_of_10, best_of_12, best_of_16
 from colbert_prf.kernels.parallel import share
-from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, ResidualCodec, unpack
+from colbert_prf.kernels.residuals import ResidualCodec, levels_of, scale_and_gain
 from colbert_prf.kernels.simd import AHEAD, COLUMNS, ROWS, check_dim, float_tile, prefetch, take
 
 __all__ = [
@@ -44,13 +44,13 @@ _LOWEST = np.float32(LOWEST)
 class PackedVectors(NamedTuple):
     """The vectors of documents.
 
-    ``codes`` (num_vectors,), ``packed`` (num_vectors, dim·bits/8), ``scales`` (num_vectors, 2) and ``offsets``
-    (num_documents + 1,).
+    ``codes`` (num_vectors,), ``packed`` (num_vectors, dim·bits/8), ``scales`` (num_vectors,), uint8 where the residuals
+    are walks, else uint16, and ``offsets`` (num_documents + 1,).
     """
 
     codes: NDArray[np.integer]
     packed: NDArray[np.uint8]
-    scales: NDArray[np.uint8]
+    scales: NDArray[np.unsignedinteger]
     offsets: NDArray[np.int64]
 
 
@@ -58,7 +58,7 @@ class ByteQuery(NamedTuple):
     """A query rounded to bytes.
 
     ``values`` (planes, stride / 4, width, 4) int8, ``factors`` and ``constants`` (width,) and the ``table`` of centroid
-    scores (num_centroids, width) float32; ``multipliers`` and ``plans``, see :mod:`.lanes`.
+    scores (num_centroids, width) float32; ``multipliers``, ``plans`` and ``ranges``, see :mod:`.lanes`.
     """
 
     values: NDArray[np.int8]
@@ -67,6 +67,7 @@ class ByteQuery(NamedTuple):
     table: NDArray[np.float32]
     multipliers: NDArray[np.int16]
     plans: NDArray[np.int64]
+    ranges: NDArray[np.float32]
 
 
 def maxsim_definition(
@@ -110,10 +111,10 @@ def similarities_definition(
     planes, _, width, _ = query.values.shape
     rounded = query.values.transpose(2, 0, 1, 3).reshape(width, planes, -1)[:count, :, : dim // planes]
     rounded = rounded.reshape(count, dim).astype(np.float32)
-    products = unpack(store.packed[rows], codec.bits).astype(np.float32) @ rounded.T
-    residuals = store.scales[rows, :1] * (query.factors[:count] * products + query.constants[:count])
-    gains = GAIN_LOW + GAIN_STEP * store.scales[rows, 1:]
-    return np.asarray(gains * (table[store.codes[rows], :count] + residuals), dtype=np.float32)
+    products = levels_of(store.packed[rows], codec).astype(np.float32) @ rounded.T
+    scale, gain = scale_and_gain(store.scales[rows], codec)
+    residuals = scale[:, None] * (query.factors[:count] * products + query.constants[:count])
+    return np.asarray(gain[:, None] * (table[store.codes[rows], :count] + residuals), dtype=np.float32)
 
 
 @compiled()
@@ -142,7 +143,7 @@ def _rows_of(offsets: Array, document: int) -> tuple[int, int]:
 def _room(store: PackedVectors, rows: int) -> PackedVectors:
     """Room for a copy of the vectors of a document."""
     packed = np.zeros((rows, -(-store.packed.shape[1] // CHUNK) * CHUNK), np.uint8)
-    return PackedVectors(np.zeros(rows, store.codes.dtype), packed, np.zeros((rows, 2), np.uint8), store.offsets)
+    return PackedVectors(np.zeros(rows, store.codes.dtype), packed, np.zeros(rows, store.scales.dtype), store.offsets)
 
 
 @compiled()
@@ -151,7 +152,7 @@ def _copied(store: PackedVectors, first: int, count: int, room: PackedVectors) -
     for t in range(max(count, LANES)):
         row = first + min(t, count - 1)
         room.codes[t] = store.codes[row]
-        room.scales[t, 0], room.scales[t, 1] = store.scales[row, 0], store.scales[row, 1]
+        room.scales[t] = store.scales[row]
         for i in range(store.packed.shape[1]):
             room.packed[t, i] = store.packed[row, i]
 
@@ -276,7 +277,7 @@ def _columns(queries: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _byte_query(queries: NDArray[np.float32], table: NDArray[np.float32], codec: ResidualCodec) -> ByteQuery:
     num_queries, dim = queries.shape
-    width, top, planes = padded(num_queries), (1 << codec.bits) - 1, 8 // codec.bits
+    width, top, planes = padded(num_queries), codec.top, 8 // codec.bits
     scaled = queries * codec.steps
     units = np.maximum(np.abs(scaled).max(axis=1), np.float32(1e-30)) / 127
     rounded = np.rint(scaled / units[:, None]).astype(np.int8)
@@ -287,14 +288,19 @@ def _byte_query(queries: NDArray[np.float32], table: NDArray[np.float32], codec:
     filled[:, :, :size] = rounded.reshape(num_queries, planes, size)
     values[:, :, :num_queries] = filled.reshape(num_queries, planes, stride // 4, 4).transpose(1, 2, 0, 3)
     factors, constants = np.zeros(width, np.float32), np.zeros(width, np.float32)
-    factors[:num_queries] = 2 * units * codec.unit
-    constants[:num_queries] = -top * units * codec.unit * rounded.sum(axis=1, dtype=np.int32)
+    factors[:num_queries] = 2 * units
+    constants[:num_queries] = -top * units * rounded.sum(axis=1, dtype=np.int32)
     multipliers = np.ones((8, 16), np.int16)
-    whole = (planes, codec.bits, top * 0x01010101, stride // 4)
+    whole = (
+        planes,
+        codec.bits,
+        top * 0x01010101,
+        stride // 4,
+    )  # the symbols of walks have as many bits as their levels
     if codec.bits == 8:
         multipliers[1] = 16
     plans = np.array([(2, 4, 0x0F0F0F0F, 0) if codec.bits == 8 else whole, whole], np.int64)
-    return ByteQuery(values, factors, constants, table, multipliers, plans)
+    return ByteQuery(values, factors, constants, table, multipliers, plans, codec.ranges)
 
 
 def maxsim_of_packed(

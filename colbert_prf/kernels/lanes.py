@@ -3,20 +3,19 @@
 Eight document vectors, or sixteen where the processor has 512-bit registers for bytes, lie side by side, four
 dimensions of each in a lane of 32 bits. A query vector meets all of them in one instruction: ``vpdpbusd`` where there
 is one, else ``vpmaddubsw`` (see :mod:`.simd`). So any number of query vectors costs what it is worth, and residual
-codes are multiplied as they are stored: a shift and a mask unpack them in their lanes.
+levels are multiplied as they are stored: a shift and a mask unpack them in their lanes, and a shuffle makes levels of
+the symbols of a walk (:mod:`.walks`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
 from colbert_prf.kernels.compiled import intrinsic
-from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP
 from colbert_prf.kernels.simd import (
     FLOAT,
     INT16,
@@ -25,8 +24,10 @@ from colbert_prf.kernels.simd import (
     Arrays,
     add_dot_products,
     int64,
+    look_up,
     vector,
 )
+from colbert_prf.kernels.walks import WALK
 
 __all__ = ["CHUNK", "LANES", "LOWEST", "best_of_4", "best_of_8", "best_of_10", "best_of_12", "best_of_16"]
 
@@ -36,13 +37,16 @@ CHUNK = 16
 """Bytes of a packed vector that are turned into lanes together: a row is a multiple of it."""
 LOWEST = -3e38
 """Less than any score."""
+WALK_HALF = 4
+"""Bits of a scale where residuals are walks."""
 _QUAD = 4
 
 
 class _Lanes:
     """The IR of one group of document vectors against some query columns."""
 
-    def __init__(self, arrays: Arrays, columns: int) -> None:
+    def __init__(self, arrays: Arrays, columns: int, half: int) -> None:
+        self.half, self.walks = half, half == WALK_HALF
         self.count = 16 if arrays.multiplies_fours else 8
         self.arrays, self.builder, self.columns = arrays, arrays.builder, columns
         self.ints, self.floats = vector(INT32, self.count), vector(FLOAT, self.count)
@@ -83,6 +87,13 @@ class _Lanes:
             terms = list(zip(codes, values, strict=True))
             builder.store(add_dot_products(self.arrays, builder.load(variable), terms, factor), variable)
 
+    def levels(self, codes: list[Any], shift: Any, masks: Any) -> list[Any]:
+        """The levels of one plane, four a lane."""
+        if not self.walks:
+            return [self.builder.and_(self.builder.lshr(code, shift), masks) for code in codes]
+        turned = [self.arrays.call(f"llvm.fshr.v{self.count}i32", self.ints, code, code, shift) for code in codes]
+        return [look_up(self.arrays, self.builder.and_(code, masks), WALK) for code in turned]
+
     def multiplied(self, value: Any, factor: Any, summand: Any) -> Any:
         """``value * factor + summand``, rounded once where the processor can."""
         return self.builder.fadd(self.builder.fmul(value, factor, flags=["contract"]), summand, flags=["contract"])
@@ -106,7 +117,7 @@ def _products(
 ) -> list[Any]:
     """The products of a group of document vectors with each query column, as stack variables."""
     arrays, builder = lanes.arrays, lanes.builder
-    values, _, _, _, units, plans = query
+    values, _, _, _, units, plans, _ = query
     plan = int64(4 if arrays.multiplies_fours else 0)
     planes, bits, mask, quads = (arrays.load(plans, builder.add(plan, int64(i)), INT64) for i in range(4))
     masks = arrays.splat(builder.trunc(mask, INT32), lanes.ints)
@@ -117,7 +128,7 @@ def _products(
         place = builder.add(builder.mul(byte, width), builder.mul(column, int64(4)))
         with cgutils.for_range(builder, planes) as plane:
             shift = arrays.splat(builder.trunc(builder.mul(plane.index, bits), INT32), lanes.ints)
-            here = [builder.and_(builder.lshr(code, shift), masks) for code in codes]
+            here = lanes.levels(codes, shift, masks)
             unit = arrays.load(units, builder.mul(plane.index, int64(16)), vector(INT16, 16))
             start = builder.add(place, builder.mul(builder.mul(plane.index, quads), builder.mul(width, int64(4))))
             lanes.add_products(sums, here, values, start, width, unit)
@@ -136,13 +147,15 @@ def _raise(
 ) -> None:
     """Turn the products of a group of document vectors into scores, and raise ``best`` to them."""
     arrays, builder = lanes.arrays, lanes.builder
-    _, factors, constants, table, _, _ = query
+    _, factors, constants, table, _, _, ranges = query
     codes, _, scales, _ = store
-    both = arrays.load(scales, builder.mul(row, int64(2)), vector(INT16, lanes.count))
-    both = builder.zext(both, lanes.ints)
-    scale = builder.uitofp(builder.and_(both, ir.Constant(lanes.ints, [255] * lanes.count)), lanes.floats)
-    gain = builder.uitofp(builder.lshr(both, ir.Constant(lanes.ints, [8] * lanes.count)), lanes.floats)
-    gain = lanes.multiplied(gain, _constant(lanes, GAIN_STEP), _constant(lanes, GAIN_LOW))
+    both = builder.zext(arrays.load(scales, row, vector(ir.IntType(2 * lanes.half), lanes.count)), lanes.ints)
+    lower, shift = (ir.Constant(lanes.ints, [n] * lanes.count) for n in ((1 << lanes.half) - 1, lanes.half))
+    numbers = [builder.uitofp(half, lanes.floats) for half in (builder.and_(both, lower), builder.lshr(both, shift))]
+    low, step, gain_low, gain_step = (
+        arrays.splat(arrays.load(ranges, int64(i), FLOAT), lanes.floats) for i in range(4)
+    )
+    scale, gain = lanes.multiplied(numbers[0], step, low), lanes.multiplied(numbers[1], gain_step, gain_low)
     rows = [builder.mul(arrays.element(codes, builder.add(row, int64(lane))), width) for lane in range(lanes.count)]
     for start in range(0, lanes.columns, _QUAD):
         places = [builder.add(place, builder.add(column, int64(start))) for place in rows]
@@ -163,13 +176,9 @@ def _ask_for(lanes: _Lanes, store: list[Any], row: Any, stride: Any) -> None:
     arrays, builder = lanes.arrays, lanes.builder
     codes, packed, scales, _ = store
     arrays.ask_for(codes, row)
-    arrays.ask_for(scales, builder.mul(row, int64(2)))
+    arrays.ask_for(scales, row)
     for lane in range(lanes.count):
         arrays.ask_for(packed, builder.mul(builder.add(row, int64(lane)), stride))
-
-
-def _constant(lanes: _Lanes, value: np.float32) -> ir.Constant:
-    return ir.Constant(lanes.floats, [float(value)] * lanes.count)
 
 
 def _best_of(columns: int) -> Any:
@@ -186,13 +195,13 @@ def _best_of(columns: int) -> Any:
         following: Any,
         best: Any,
     ) -> Any:
-        number = types.int64
+        number, half = types.int64, store.types[2].dtype.bitwidth // 2
         signature = types.void(query, number, store, number, number, number, number, number, best)
 
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
             arrays = Arrays(context, builder, signature, values)
             query, column, store, stride, width, first, count, following, best = arrays
-            lanes = _Lanes(arrays, columns)
+            lanes = _Lanes(arrays, columns, half)
             highest = arrays.accumulators(1, columns, lanes.floats, LOWEST)[0]
             last = builder.sub(count, int64(lanes.count))
             with cgutils.for_range_slice(builder, int64(0), count, int64(lanes.count), INT64, inc=True) as (group, _):
@@ -218,16 +227,18 @@ Arguments are (query, column, store, stride, width, first, count, following, bes
 
     code[d] of plane p = (packed[t, d] >> p * bits) & mask
     dot = Σ_p Σ_d factor[p] * code[d] * values[p, d // 4, j, d % 4]
-    score = table[codes[t], j] + scales[t, 0] * (factors[j] * dot + constants[j])
-    best[j] = max over t of score * (GAIN_LOW + GAIN_STEP * scales[t, 1])
+    score = table[codes[t], j] + scale of t * (factors[j] * dot + constants[j])
+    best[j] = max over t of score * gain of t
 
 ``query`` consists of ``values`` (planes, stride / 4, width, 4) int8, ``factors`` and ``constants`` (width,) float32,
 ``table`` (num_centroids, width) float32, ``multipliers`` (8, 16) int16, which has ``factor[p]`` in all of row p, and
 ``plans`` (2, 4) int64: number of planes, bits, mask of four bytes, and how many fours of dimensions ``values`` moves
 from one plane to the next. Codes of more than four bits want two plans: where the processor multiplies two bytes at a
 time, sums must fit into 16 bits, and the first plan takes such codes as two planes of four bits that meet the same
-values; where it multiplies four, the second takes them whole, and multipliers are not used. ``store`` consists of
-``codes`` (num_vectors,), unsigned integers, ``packed`` (num_vectors, stride) uint8, ``scales`` (num_vectors, 2) uint8
-and ``offsets``, not used here. ``width`` is a multiple of 16. As many vectors from ``following`` on are fetched
-meanwhile.
+values; where it multiplies four, the second takes them whole, and multipliers are not used. ``ranges`` (2, 2) has the
+lowest scale and the step from one to the next, and the same of gains. ``store`` consists of ``codes`` (num_vectors,),
+unsigned integers, ``packed`` (num_vectors, stride) uint8, ``scales`` (num_vectors,), whose lower half of bits is a
+scale and whose upper half is a gain, and ``offsets``, not used here. Where scales are uint8, not uint16, codes are the
+symbols of walks: four bytes of ``packed`` are turned round by ``p * bits``, not shifted, and ``WALK[code]`` is
+multiplied. ``width`` is a multiple of 16. As many vectors from ``following`` on are fetched meanwhile.
 """

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.eights import compare_eight_bits, compare_eight_pairs
+from colbert_prf.kernels.eights import compare_eight_bits, compare_eight_pairs, compare_eight_walks
 from colbert_prf.kernels.probes import NONE, Neighbours, Probes, insert
 from colbert_prf.kernels.residuals import ResidualCodec
 from colbert_prf.kernels.simd import prefetch
-from colbert_prf.kernels.sketches import SIDE_BY_SIDE, Sketches, dims_of
+from colbert_prf.kernels.sketches import FOUR, SIDE_BY_SIDE, Sketches, dims_of, scale_unit
 
 __all__ = ["RoundedVectors", "nearest_definition", "nearest_sketches", "rounded_vectors", "settle"]
 
@@ -89,6 +89,7 @@ def _nearest(
     sketches: Sketches,
     skipped: Array,
     bits: int,
+    walks: bool,
     token_ids: Array,
     known: Array,
     rows: Array,
@@ -120,6 +121,10 @@ def _nearest(
                     worth = compare_eight_bits(
                         sketches, block, chunks, values, at, factor, constant, score, farthest, near
                     )
+                elif walks:
+                    worth = compare_eight_walks(
+                        sketches, block, chunks, values, at, factor, constant, score, farthest, near
+                    )
                 else:
                     worth = compare_eight_pairs(
                         sketches, block, chunks, values, at, factor, constant, score, farthest, near
@@ -138,17 +143,20 @@ def rounded_vectors(vectors: NDArray[np.float32], codec: ResidualCodec) -> Round
     scaled = vectors * codec.steps
     units = np.maximum(np.abs(scaled).max(axis=1), np.float32(1e-30)) / np.float32(127)
     values = np.zeros((count, dims_of(dim, codec.bits)), np.int8)
-    values[:, :dim] = np.rint(scaled / units[:, None])
-    top = (1 << codec.bits) - 1
-    constants = -top * units * codec.unit * values.sum(axis=1, dtype=np.int32)
-    return RoundedVectors(values, 2 * units * codec.unit, constants.astype(np.float32))
+    rounded = np.rint(scaled / units[:, None])
+    if codec.walks:
+        # A chunk has four dimensions of each plane of the codec, not sixteen that follow each other.
+        rounded = rounded.reshape(count, 4, -1, FOUR).swapaxes(1, 2).reshape(count, dim)
+    values[:, :dim] = rounded
+    constants = -codec.top * units * scale_unit(codec) * values.sum(axis=1, dtype=np.int32)
+    return RoundedVectors(values, 2 * units * scale_unit(codec), constants.astype(np.float32))
 
 
 def nearest_sketches(
     query: RoundedVectors,
     probes: Probes,
     sketches: Sketches,
-    bits: int,
+    codec: ResidualCodec,
     skipped: NDArray[np.int64],
     token_ids: NDArray[np.integer],
     known: NDArray[np.int32],
@@ -163,7 +171,7 @@ def nearest_sketches(
     probes : Probes
         A centroid is passed over where it promises less than the nearest ``count`` found before it, and where nearly
         all of those have the same token: more of them would not change what is most likely.
-    bits : int
+    codec : ResidualCodec
         Of the sketches.
     skipped : int64 of shape (num_ranges, 2)
         Rows from the first up to, not including, the second are passed over.
@@ -182,7 +190,7 @@ def nearest_sketches(
     out, count = Neighbours.none(len(known), kept), known.shape[1]
     out.rows[:, :count] = np.where(known < 0, NONE, -2 - np.arange(count))
     out.similarities[:, :count] = known_similarities
-    _nearest(query, probes, sketches, skipped, bits, token_ids, known, *out)
+    _nearest(query, probes, sketches, skipped, codec.bits, codec.walks, token_ids, known, *out)
     return out
 
 

@@ -1,15 +1,18 @@
-"""The residual codec: a centroid, a residual of ``bits`` bits a dimension, a byte of scale and a byte of gain.
+"""The residual codec: a centroid, a residual of ``bits`` bits a dimension, a scale and a gain.
 
 A residual r = v - c is divided by the spread σ of each dimension and by its own length, so that its components are
-close to standard normal, and rounded to one of 2^bits equidistant levels. It is decoded as ::
+close to standard normal, and rounded to levels that are equidistant. It is decoded as ::
 
-    v̂[d] = gain · (c[d] + scale · unit · steps[d] · (2·code[d] - (2^bits - 1)))
+    v̂[d] = gain · (c[d] + scale · steps[d] · (2·level[d] - top))
 
-where ``scale`` (uint8) is the least-squares factor of that vector and ``gain`` = GAIN_LOW + GAIN_STEP · uint8 gives
-v̂ the length of v, which rounding shortened (worth 1 % recall@100 and 3 % recall@10 at 2 bits). Equidistant levels
-cost 1 % (2 bits) to 20 % (4 bits) more squared error than Lloyd-Max levels for a normal distribution (Max, 1960) and
-less than the quantile buckets of ColBERTv2; they let a search multiply the codes themselves (``maxsim.py``) instead
-of decoding.
+where ``scale`` is a factor of that vector and ``gain`` gives v̂ the length of v, which rounding shortened (worth 1 %
+recall@100 and 3 % recall@10 at 2 bits); each is kept as a whole number of steps. Equidistant levels cost up to 20 % (4
+bits) more squared error than Lloyd-Max levels for a normal distribution (Max, 1960) and less than the quantile buckets
+of ColBERTv2; they let a search multiply the levels themselves (``exact.py``) instead of decoding.
+
+With 1, 4 and 8 bits a code is its level, of 2^bits, and scale, the least-squares factor, and gain are a byte each. With
+2 bits the levels are those of a walk (:mod:`.walks`), 16 of them, scale and gain have four bits each, and the scale is
+the length of the residual times :data:`STRETCH`.
 """
 
 from __future__ import annotations
@@ -21,15 +24,15 @@ from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.simd import AHEAD, prefetch, unpack_bytes
+from colbert_prf.kernels.walks import TOP, best_walks_definition, levels_of_walk, levels_of_walks, room_for_walks, walk
 
 __all__ = [
-    "GAIN_LOW",
-    "GAIN_STEP",
     "ResidualCodec",
     "decode",
     "decode_definition",
     "encode",
     "encode_definition",
+    "levels_of",
     "pack",
     "products_of_rows",
     "train",
@@ -38,40 +41,87 @@ __all__ = [
 
 LEVEL_DISTANCE = {1: 1.596, 2: 0.9957, 4: 0.3352, 8: 0.0308}
 """Best distance of 2^bits equidistant levels for a standard normal variable (Max, 1960; 8 bits: extrapolated)."""
+WALK_BITS = 2
 GAIN_LOW, GAIN_STEP = np.float32(0.875), np.float32(1 / 512)
-FARTHEST = 1.5
-"""Length of the longest residual of a unit vector that must be kept."""
+"""Where a gain has a byte. Where it has four bits, they reach over the gains of a sample."""
+SMALLEST_GAIN_STEP = 1 / 256
+GAIN_SAMPLE = 1 << 13
+"""Vectors whose gains are looked at."""
+STRETCH = np.float32(1.05)
+"""A walk is a tenth shorter along the residual than the residual, and products with it too small. This much longer, its
+products are nearest to what they should be, though its distance is larger by 1 % (10,000 passages: see
+docs/engine.md)."""
+FARTHEST, FARTHEST_WALK = 1.5, 1.0
+"""Length of the longest residual of a unit vector whose scale must be kept; walks make good some of what is missing."""
 SMALLEST_SPREAD = 0.1
 """Of a dimension, as a part of the mean: where a sample does not vary, later vectors may."""
 _TINY = np.float32(1e-12)
 
 
 class ResidualCodec(NamedTuple):
-    """What all vectors of an index share: ``bits``, ``spread`` (dim,) float32, ``unit`` of the scale bytes."""
+    """What all vectors of an index share.
+
+    ``bits``; ``spread`` (dim,) float32; ``ranges`` (2, 2) float32, the lowest scale and the step from one to the next,
+    and the same of gains; and whether the levels are ``walks``.
+    """
 
     bits: int
     spread: NDArray[np.float32]
-    unit: np.float32
+    ranges: NDArray[np.float32]
+    walks: bool = False
+
+    @property
+    def top(self) -> int:
+        """The highest level."""
+        return TOP if self.walks else (1 << self.bits) - 1
+
+    @property
+    def distance(self) -> np.float32:
+        """Of two levels, for a standard normal variable."""
+        return np.float32(LEVEL_DISTANCE[4 if self.walks else self.bits])
 
     @property
     def steps(self) -> NDArray[np.float32]:
         """Half the distance of two levels in each dimension, of shape (dim,)."""
-        return (self.spread * np.float32(LEVEL_DISTANCE[self.bits] / 2)).astype(np.float32)
+        return (self.spread * np.float32(self.distance / 2)).astype(np.float32)
+
+    @property
+    def scale_dtype(self) -> type[np.unsignedinteger]:
+        """Of a number whose lower half is the scale of a vector and whose upper half is its gain."""
+        return np.uint8 if self.walks else np.uint16
+
+    @property
+    def half(self) -> int:
+        """Bits of a scale, and of a gain."""
+        return 4 if self.walks else 8
 
 
-def train(residuals: NDArray[np.float32], bits: int) -> ResidualCodec:
-    """Fit the codec to a sample of residuals of shape (num_vectors, dim).
+def train(vectors: NDArray[np.float32], centers: NDArray[np.float32], bits: int) -> ResidualCodec:
+    """Fit the codec to a sample of vectors and the centroids next to them, both of shape (num_vectors, dim).
 
-    Scale bytes reach the 99.9 % quantile of the sample and the residual of a unit vector far from every centroid, for
-    later vectors need not be like the sample.
+    Scales reach the 99.9 % quantile of the sample and the residual of a unit vector far from every centroid, for later
+    vectors need not be like the sample.
     """
     if bits not in LEVEL_DISTANCE:
         raise ValueError(f"bits must be one of {sorted(LEVEL_DISTANCE)}, found {bits}")
+    residuals = vectors - centers
     spread = np.sqrt(np.mean(np.square(residuals), axis=0))
     spread = np.maximum(spread, max(float(spread.mean()) * SMALLEST_SPREAD, 1e-3)).astype(np.float32)
     lengths = np.sqrt(np.mean(np.square(residuals / spread), axis=1))
-    longest = max(1.05 * float(np.quantile(lengths, 0.999)), FARTHEST / float(np.linalg.norm(spread)))
-    return ResidualCodec(bits, spread, np.float32(longest / 255))
+    shortest, longest = (float(quantile) for quantile in np.quantile(lengths, [0.001, 0.999]))
+    if bits != WALK_BITS:
+        longest = max(1.05 * longest, FARTHEST / float(np.linalg.norm(spread)))
+        ranges = np.array([(0, longest / 255), (GAIN_LOW, GAIN_STEP)], np.float32)
+        return ResidualCodec(bits, spread, ranges)
+    longest = max(longest, FARTHEST_WALK / float(np.linalg.norm(spread)))
+    ranges = np.array([(shortest, (longest - shortest) / 15), (GAIN_LOW, GAIN_STEP)], np.float32)
+    ranges[0] *= STRETCH
+    codec, few = ResidualCodec(bits, spread, ranges, walks=True), slice(GAIN_SAMPLE)
+    _, _, gains = _rounded(vectors[few], centers[few], codec)
+    low, high = np.quantile(gains, [0.001, 0.999])
+    step = max((high - low) / 15, SMALLEST_GAIN_STEP)
+    ranges[1] = (low + high - 15 * step) / 2, step
+    return codec
 
 
 def pack(codes: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
@@ -96,43 +146,71 @@ def unpack(packed: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     return np.concatenate(planes, axis=1)
 
 
+def levels_of(packed: NDArray[np.uint8], codec: ResidualCodec) -> NDArray[np.uint8]:
+    """The levels of packed residuals: (num_vectors, width) to (num_vectors, dim)."""
+    return levels_of_walks(packed) if codec.walks else unpack(packed, codec.bits)
+
+
+def _rounded(
+    vectors: NDArray[np.float32], centers: NDArray[np.float32], codec: ResidualCodec
+) -> tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.float32]]:
+    """Packed residuals, scales in steps and exact gains of vectors (num_vectors, dim) with these centroids."""
+    low, step = codec.ranges[0]
+    residuals = vectors - centers
+    normal = residuals / codec.spread
+    lengths = np.sqrt(np.mean(np.square(normal), axis=1, keepdims=True))
+    if codec.walks:
+        # What rounding the length of a residual to four bits takes from it, its levels make good.
+        scales = np.clip(np.rint((STRETCH * lengths[:, 0] - low) / step), 0, 15)
+        lengths = (low + step * scales)[:, None] / STRETCH
+    values = normal / np.maximum(lengths, _TINY) / codec.distance + np.float32(codec.top / 2)
+    if codec.walks:
+        packed = best_walks_definition(values)
+    else:
+        packed = pack(np.clip(np.floor(values + np.float32(0.5)), 0, codec.top).astype(np.uint8), codec.bits)
+    decoded = (2 * levels_of(packed, codec).astype(np.float32) - codec.top) * codec.steps
+    if not codec.walks:
+        scales = np.sum(residuals * decoded, axis=1) / np.sum(np.square(decoded), axis=1)
+        scales = np.clip(np.rint((scales - low) / step), 0, 255)
+    short = np.linalg.norm(centers + (low + step * scales)[:, None] * decoded, axis=1)
+    return packed, scales, np.linalg.norm(vectors, axis=1) / np.maximum(short, _TINY)
+
+
 def encode_definition(
     vectors: NDArray[np.float32], centroids: NDArray[np.float32], codes: NDArray[np.integer], codec: ResidualCodec
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+) -> tuple[NDArray[np.uint8], NDArray[np.unsignedinteger]]:
     """The definition of :func:`encode` in NumPy."""
-    top = (1 << codec.bits) - 1
-    residuals = vectors - centroids[codes]
-    normal = residuals / codec.spread
-    normal /= np.maximum(np.sqrt(np.mean(np.square(normal), axis=1, keepdims=True)), _TINY)
-    levels = np.clip(np.floor(normal / np.float32(LEVEL_DISTANCE[codec.bits]) + np.float32((top + 1) / 2)), 0, top)
-    decoded = (2 * levels - top) * codec.steps
-    scales = np.sum(residuals * decoded, axis=1) / np.sum(np.square(decoded), axis=1)
-    scales = np.clip(np.rint(scales / codec.unit), 0, 255)
-    lengths = np.linalg.norm(centroids[codes] + (scales * codec.unit)[:, None] * decoded, axis=1)
-    gains = np.linalg.norm(vectors, axis=1) / np.maximum(lengths, _TINY)
-    gains = np.clip(np.rint((gains - GAIN_LOW) / GAIN_STEP), 0, 255)
-    return pack(levels.astype(np.uint8), codec.bits), np.stack([scales, gains], axis=1).astype(np.uint8)
+    packed, scales, gains = _rounded(vectors, centroids[codes], codec)
+    low, step = codec.ranges[1]
+    gains = np.clip(np.rint((gains - low) / step), 0, (1 << codec.half) - 1)
+    return packed, (scales + gains * (1 << codec.half)).astype(codec.scale_dtype)
+
+
+@compiled()
+def _pack_levels(levels: Array, bits: int, packed: Array) -> None:
+    width = packed.shape[0]
+    packed[:] = levels[:width]
+    for plane in range(1, 8 // bits):
+        for i in range(width):
+            packed[i] |= levels[plane * width + i] << (plane * bits)
 
 
 @compiled(fastmath=True)
 def _encode(
-    vectors: Array,
-    centroids: Array,
-    codes: Array,
-    bits: int,
-    spread: Array,
-    unit: np.float32,
-    distance: np.float32,
-    start: int,
-    stop: int,
-    packed: Array,
-    scales: Array,
-) -> None:
-    dim, width = vectors.shape[1], packed.shape[1]
-    top = np.float32((1 << bits) - 1)
-    inverse = 1 / spread
-    steps = spread * np.float32(distance / 2)
-    residual, level = np.empty(dim, np.float32), np.empty(dim, np.uint8)
+    vectors: Array, centroids: Array, codes: Array, codec: ResidualCodec, distance: np.float32, top: np.float32,
+    start: int, stop: int, packed: Array, scales: Array,
+) -> None:  # fmt: skip
+    dim, half = vectors.shape[1], np.float32(0.5)
+    low, step, gain_low, gain_step = (
+        codec.ranges.flat[0],
+        codec.ranges.flat[1],
+        codec.ranges.flat[2],
+        codec.ranges.flat[3],
+    )
+    inverse, steps = 1 / codec.spread, codec.spread * (distance * half)
+    residual, value, level = np.empty(dim, np.float32), np.empty(dim, np.float32), np.empty(dim, np.uint8)
+    shift, room = 4 if codec.walks else 8, room_for_walks(dim)
+    most = np.float32((1 << shift) - 1)
     for t in range(start, stop):
         centroid, vector = centroids[codes[t]], vectors[t]
         square, length, center = np.float32(0), np.float32(0), np.float32(0)
@@ -141,28 +219,34 @@ def _encode(
             square += (residual[d] * inverse[d]) ** 2
             length += vector[d] * vector[d]
             center += centroid[d] * centroid[d]
-        factor = np.float32(1 / (max(np.sqrt(square / dim), np.float32(1e-12)) * distance))
+        spread = np.sqrt(square / dim)
+        # Truncation rounds, for what is below 0 is cut off first.
+        number = np.float32(np.int64(min(max((STRETCH * spread - low) / step, np.float32(0)) + half, most)))
+        factor = 1 / (max((low + step * number) / STRETCH if codec.walks else spread, np.float32(1e-12)) * distance)
+        for d in range(dim):
+            value[d] = residual[d] * inverse[d] * factor + top * half
+        if codec.walks:
+            walk(value, room, packed[t])
+            levels_of_walk(packed[t], level)
+        else:
+            for d in range(dim):
+                level[d] = np.uint8(min(max(value[d] + half, np.float32(0)), top))
+            _pack_levels(level, codec.bits, packed[t])
         projection, energy, overlap = np.float32(0), np.float32(0), np.float32(0)
         for d in range(dim):
-            # Truncation equals floor here because negative values are clipped to 0 first.
-            value = residual[d] * inverse[d] * factor + (top + 1) * np.float32(0.5)
-            level[d] = np.uint8(min(max(value, np.float32(0)), top))
             decoded = (2 * np.float32(level[d]) - top) * steps[d]
             projection += residual[d] * decoded
             energy += decoded * decoded
             overlap += centroid[d] * decoded
-        byte = np.uint8(min(max(projection / energy / unit, np.float32(0)) + np.float32(0.5), np.float32(255)))
-        scale = np.float32(byte) * unit
+        if not codec.walks:
+            number = (projection / energy - low) / step
+            number = np.float32(np.int64(min(max(number, np.float32(0)) + half, most)))
+        scale = low + step * number
         # |c + s·w|² = |c|² + 2s·c·w + s²·|w|²
         short = np.sqrt(max(center + scale * (2 * overlap + scale * energy), np.float32(1e-24)))
-        gain = (np.sqrt(length) / short - GAIN_LOW) / GAIN_STEP
-        scales[t, 0] = byte
-        scales[t, 1] = np.uint8(min(max(gain, np.float32(0)) + np.float32(0.5), np.float32(255)))
-        for i in range(width):
-            packed[t, i] = level[i]
-        for plane in range(1, 8 // bits):
-            for i in range(width):
-                packed[t, i] |= level[plane * width + i] << (plane * bits)
+        gain = (np.sqrt(length) / short - gain_low) / gain_step
+        gain = min(max(gain, np.float32(0)) + half, most)
+        scales[t] = np.int64(number) | np.int64(gain) << shift
 
 
 def encode(
@@ -171,7 +255,7 @@ def encode(
     codes: NDArray[np.integer],
     codec: ResidualCodec,
     packed: NDArray[np.uint8],
-    scales: NDArray[np.uint8],
+    scales: NDArray[np.unsignedinteger],
     start: int,
     stop: int,
 ) -> None:
@@ -184,80 +268,85 @@ def encode(
     codes : unsigned integers of shape (num_vectors,)
         The centroid of each vector.
     packed : uint8 of shape (num_vectors, dim * bits / 8)
-    scales : uint8 of shape (num_vectors, 2)
+    scales : of shape (num_vectors,), as ``codec.scale_dtype`` says
         Scale and gain of each vector.
     """
-    distance = np.float32(LEVEL_DISTANCE[codec.bits])
-    _encode(vectors, centroids, codes, codec.bits, codec.spread, codec.unit, distance, start, stop, packed, scales)
+    _encode(vectors, centroids, codes, codec, codec.distance, np.float32(codec.top), start, stop, packed, scales)
 
 
 def decode_definition(
     packed: NDArray[np.uint8],
-    scales: NDArray[np.uint8],
+    scales: NDArray[np.unsignedinteger],
     codes: NDArray[np.integer],
     centroids: NDArray[np.float32],
     codec: ResidualCodec,
 ) -> NDArray[np.float32]:
     """The definition of :func:`decode` in NumPy."""
-    levels = 2 * unpack(packed, codec.bits).astype(np.float32) - np.float32((1 << codec.bits) - 1)
-    decoded = centroids[codes] + (scales[:, :1] * codec.unit) * (levels * codec.steps)
-    return np.asarray(decoded * (GAIN_LOW + GAIN_STEP * scales[:, 1:]), dtype=np.float32)
+    levels = 2 * levels_of(packed, codec).astype(np.float32) - np.float32(codec.top)
+    scale, gain = scale_and_gain(scales, codec)
+    decoded = centroids[codes] + scale[:, None] * (levels * codec.steps)
+    return np.asarray(gain[:, None] * decoded, dtype=np.float32)
+
+
+def scale_and_gain(
+    scales: NDArray[np.unsignedinteger], codec: ResidualCodec
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The two numbers that are kept as one, as factors."""
+    (low, step), (gain_low, gain_step) = codec.ranges
+    lower, upper = scales & ((1 << codec.half) - 1), scales >> codec.half
+    return low + step * lower.astype(np.float32), gain_low + gain_step * upper.astype(np.float32)
 
 
 @compiled()
-def unpack_rows(packed: Array, bits: int, first: int, count: int, buffer: Array) -> None:
-    """Unpack the rows ``first`` to ``first + count`` of ``packed`` (num_vectors, width) into ``buffer``."""
-    width = packed.shape[1]
-    dim = width * (8 // bits)
-    mask = (1 << bits) - 1
-    if width % 8 == 0:
-        for t in range(count):
-            for plane in range(8 // bits):
-                unpack_bytes(packed, (first + t) * width, width, plane * bits, mask, buffer, t * dim + plane * width)
+def _unpack_row(packed: Array, bits: int, walks: bool, row: int, levels: Array) -> None:
+    """The levels (dim,) of one row of ``packed`` (num_vectors, width)."""
+    width, mask = packed.shape[1], (1 << bits) - 1
+    if walks:
+        levels_of_walk(packed[row], levels)
+    elif width % 8 == 0:
+        for plane in range(8 // bits):
+            unpack_bytes(packed, row * width, width, plane * bits, mask, levels, plane * width)
     else:
-        for t in range(count):
-            for plane in range(8 // bits):
-                for i in range(width):
-                    buffer[t * dim + plane * width + i] = (packed[first + t, i] >> (plane * bits)) & mask
+        for plane in range(8 // bits):
+            for i in range(width):
+                levels[plane * width + i] = (packed[row, i] >> (plane * bits)) & mask
 
 
 @compiled(fastmath={"contract"})
-def decode_rows(
-    packed: Array,
-    bits: int,
-    scales: Array,
-    codes: Array,
-    centroids: Array,
-    steps: Array,
-    unit: np.float32,
-    first: int,
-    count: int,
-    levels: Array,
-    out: Array,
+def _decode_row(
+    packed: Array, scales: Array, codes: Array, centroids: Array, codec: ResidualCodec, steps: Array, row: int,
+    levels: Array, out: Array,
+) -> None:  # fmt: skip
+    """Decode one vector into ``out`` (dim,); ``levels`` (dim,) is room for its bytes."""
+    centroid, half = centroids[codes[row]], 4 if codec.walks else 8
+    top = np.float32(TOP if codec.walks else (1 << codec.bits) - 1)
+    _unpack_row(packed, codec.bits, codec.walks, row, levels)
+    number = np.int64(scales[row])
+    scale = codec.ranges[0, 0] + codec.ranges[0, 1] * np.float32(number & ((1 << half) - 1))
+    gain = codec.ranges[1, 0] + codec.ranges[1, 1] * np.float32(number >> half)
+    for d in range(centroids.shape[1]):
+        out[d] = gain * (centroid[d] + scale * (steps[d] * (2 * np.float32(levels[d]) - top)))
+
+
+@compiled()
+def _decode(
+    packed: Array, scales: Array, codes: Array, centroids: Array, codec: ResidualCodec, steps: Array, out: Array
 ) -> None:
-    """Decode ``count`` vectors from ``first`` on into ``out`` (rows, dim); ``levels`` is room for their bytes."""
-    dim = centroids.shape[1]
-    top = np.float32((1 << bits) - 1)
-    unpack_rows(packed, bits, first, count, levels)
-    for t in range(count):
-        centroid, row, level = centroids[codes[first + t]], out[t], levels[t * dim : (t + 1) * dim]
-        gain = GAIN_LOW + GAIN_STEP * np.float32(scales[first + t, 1])
-        scale = np.float32(scales[first + t, 0]) * unit
-        for d in range(dim):
-            row[d] = gain * (centroid[d] + scale * (steps[d] * (2 * np.float32(level[d]) - top)))
+    levels = np.empty(centroids.shape[1], np.uint8)
+    for row in range(packed.shape[0]):
+        _decode_row(packed, scales, codes, centroids, codec, steps, row, levels, out[row])
 
 
 def decode(
     packed: NDArray[np.uint8],
-    scales: NDArray[np.uint8],
+    scales: NDArray[np.unsignedinteger],
     codes: NDArray[np.integer],
     centroids: NDArray[np.float32],
     codec: ResidualCodec,
 ) -> NDArray[np.float32]:
-    """Decode vectors: (num_vectors, width) packed bytes and (num_vectors, 2) scales to (num_vectors, dim) float32."""
+    """Decode vectors: (num_vectors, width) packed bytes and (num_vectors,) scales to (num_vectors, dim) float32."""
     out = np.empty((len(packed), centroids.shape[1]), np.float32)
-    levels = np.empty(out.size, np.uint8)
-    decode_rows(packed, codec.bits, scales, codes, centroids, codec.steps, codec.unit, 0, len(packed), levels, out)
+    _decode(packed, scales, codes, centroids, codec, codec.steps, out)
     return out
 
 
@@ -266,29 +355,28 @@ def _products_of_rows(
     vectors: Array,
     rows: Array,
     packed: Array,
-    bits: int,
     scales: Array,
     codes: Array,
     centroids: Array,
+    codec: ResidualCodec,
     steps: Array,
-    unit: np.float32,
     out: Array,
 ) -> None:
     dim = centroids.shape[1]
-    levels, decoded = np.empty(dim, np.uint8), np.empty((1, dim), np.float32)
+    levels, decoded = np.empty(dim, np.uint8), np.empty(dim, np.float32)
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
             if j + AHEAD < rows.shape[1] and rows[i, j + AHEAD] >= 0:
                 row = rows[i, j + AHEAD]
                 prefetch(packed, row * packed.shape[1])
                 prefetch(packed, row * packed.shape[1] + packed.shape[1] - 1)
-                prefetch(scales, 2 * row)
+                prefetch(scales, row)
                 prefetch(codes, row)
             if rows[i, j] >= 0:
-                decode_rows(packed, bits, scales, codes, centroids, steps, unit, rows[i, j], 1, levels, decoded)
+                _decode_row(packed, scales, codes, centroids, codec, steps, rows[i, j], levels, decoded)
                 total = np.float32(0)
                 for d in range(dim):
-                    total += vectors[i, d] * decoded[0, d]
+                    total += vectors[i, d] * decoded[d]
                 out[i, j] = total
 
 
@@ -296,12 +384,12 @@ def products_of_rows(
     vectors: NDArray[np.float32],
     rows: NDArray[np.int64],
     packed: NDArray[np.uint8],
-    scales: NDArray[np.uint8],
+    scales: NDArray[np.unsignedinteger],
     codes: NDArray[np.integer],
     centroids: NDArray[np.float32],
     codec: ResidualCodec,
 ) -> NDArray[np.float32]:
     """The products of vectors (n, dim) with some decoded rows of each (n, count); minus infinity where a row is -1."""
     out = np.full(rows.shape, -np.inf, np.float32)
-    _products_of_rows(vectors, rows, packed, codec.bits, scales, codes, centroids, codec.steps, codec.unit, out)
+    _products_of_rows(vectors, rows, packed, scales, codes, centroids, codec, codec.steps, out)
     return out

@@ -166,6 +166,23 @@ def _sum_of_neighbours(arrays: Arrays, shorts: Any, factors: Any) -> Any:
     return builder.add(arrays.every_second(product, 0), arrays.every_second(product, 1))
 
 
+def look_up(arrays: Arrays, codes: Any, table: Sequence[int]) -> Any:
+    """``table[code]`` of each byte of a vector of int32; codes are below 16, and the table has 16 bytes."""
+    builder, bytes_ = arrays.builder, vector(INT8, 4 * codes.type.count)
+    indices, values = builder.bitcast(codes, bytes_), ir.Constant(bytes_, [*table] * (bytes_.count // 16))
+    shuffles = {32: ("+avx2", "llvm.x86.avx2.pshuf.b"), 64: ("+avx512bw", "llvm.x86.avx512.pshuf.b.512")}
+    feature, name = shuffles.get(bytes_.count, ("", ""))
+    if feature in arrays.features:
+        return builder.bitcast(arrays.call(name, bytes_, values, indices), codes.type)
+    # Anywhere else: of each pair of entries the one the lowest bit chooses, of these by the next bit, and so on.
+    chosen = [ir.Constant(bytes_, [value] * bytes_.count) for value in table]
+    for bit in range(4):
+        isolated = builder.and_(indices, ir.Constant(bytes_, [1 << bit] * bytes_.count))
+        is_set = builder.icmp_unsigned("!=", isolated, ir.Constant(bytes_, [0] * bytes_.count))
+        chosen = [builder.select(is_set, chosen[i + 1], chosen[i]) for i in range(0, len(chosen), 2)]
+    return builder.bitcast(chosen[0], codes.type)
+
+
 def _maximum_of_rows(width: int) -> Any:
     @intrinsic
     def maximum_of_rows(

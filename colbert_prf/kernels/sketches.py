@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.parallel import run
-from colbert_prf.kernels.residuals import LEVEL_DISTANCE, ResidualCodec, encode
+from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, LEVEL_DISTANCE, ResidualCodec, encode
 
-__all__ = ["Sketches", "dims_of", "rows_by_code", "sketch_codec", "sketch_packed", "sketch_vectors"]
+__all__ = ["Sketches", "dims_of", "rows_by_code", "scale_unit", "sketch_codec", "sketch_packed", "sketch_vectors"]
 
 SKETCH_BITS = 2
 SIDE_BY_SIDE = 8
@@ -34,7 +34,7 @@ class Sketches(NamedTuple):
     ``scales`` and ``gains`` (num_rows,) uint8, the last three filled up with zeros to a multiple of 8 rows.
 
     A byte of ``packed`` has as many dimensions as there is room for, from its lowest bits up: those that are d, d + 4,
-    d + 8, ... of the chunk.
+    d + 8, ... of the chunk. Walks (:mod:`.walks`) are kept as they are: a chunk has the four bytes of one.
     """
 
     rows: NDArray[np.int32]
@@ -57,8 +57,14 @@ def rows_by_code(codes: NDArray[np.integer], num_codes: int) -> tuple[NDArray[np
 
 
 def sketch_codec(codec: ResidualCodec) -> ResidualCodec:
-    """What decodes sketches: the codec at two bits, or at its own if it has fewer."""
-    return codec._replace(bits=min(codec.bits, SKETCH_BITS))
+    """What decodes sketches: the codec at two bits, or itself if it has no more."""
+    return codec if codec.bits <= SKETCH_BITS else codec._replace(bits=SKETCH_BITS)
+
+
+def scale_unit(codec: ResidualCodec) -> np.float32:
+    """The unit of the scales of sketches, of which the largest takes a byte."""
+    low, step = codec.ranges[0]
+    return np.float32((low + step * ((1 << codec.half) - 1)) / 255)
 
 
 def dims_of(dim: int, bits: int) -> int:
@@ -92,6 +98,16 @@ def _interleave(
                 target[d] = byte
 
 
+@compiled()
+def _interleave_walks(packed: Array, rows: Array, start: int, stop: int, out: Array) -> None:
+    """Write the walks of the rows ``start`` to ``stop``."""
+    for place in range(start, stop):
+        source, block, lane = packed[rows[place]], place // SIDE_BY_SIDE, place % SIDE_BY_SIDE
+        for chunk in range(out.shape[1]):
+            for d in range(FOUR):
+                out[block, chunk, lane, d] = source[FOUR * chunk + d]
+
+
 def _interleaved(
     packed: NDArray[np.uint8],
     bits: int,
@@ -116,13 +132,23 @@ def _room(num_rows: int, dim: int, bits: int) -> NDArray[np.uint8]:
     return np.zeros((-(-num_rows // SIDE_BY_SIDE), chunks, SIDE_BY_SIDE, FOUR), np.uint8)
 
 
-def _filled(column: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    return np.pad(column, (0, -len(column) % SIDE_BY_SIDE))
+def _scales_and_gains(
+    scales: NDArray[np.unsignedinteger], codec: ResidualCodec
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """The two halves of scales, a byte each: scales in :func:`scale_unit`, gains from ``GAIN_LOW`` in ``GAIN_STEP``."""
+    halves = scales & ((1 << codec.half) - 1), scales >> codec.half
+    all_scales, all_gains = (low + step * np.arange(1 << codec.half) for low, step in codec.ranges)
+    tables = all_scales / scale_unit(codec), (all_gains - GAIN_LOW) / GAIN_STEP
+    lower, upper = (
+        np.pad(np.clip(np.rint(table), 0, 255).astype(np.uint8)[half], (0, -len(half) % SIDE_BY_SIDE))
+        for table, half in zip(tables, halves, strict=True)
+    )
+    return lower, upper
 
 
 def sketch_packed(
     packed: NDArray[np.uint8],
-    scales: NDArray[np.uint8],
+    scales: NDArray[np.unsignedinteger],
     codec: ResidualCodec,
     rows: NDArray[np.int32],
     starts: NDArray[np.int64],
@@ -135,17 +161,26 @@ def sketch_packed(
     Parameters
     ----------
     packed : uint8 of shape (num_vectors, width)
-    scales : uint8 of shape (num_vectors, 2)
+    scales : unsigned integers of shape (num_vectors,)
     rows, starts
         As :func:`rows_by_code` gives them.
     """
     fewer = sketch_codec(codec).bits
+    out = _room(len(rows), packed.shape[1] * 8 // codec.bits, fewer)
+    kept = _scales_and_gains(scales[rows], codec)
+    if codec.walks:
+        run(
+            lambda start, stop: _interleave_walks(packed, rows, start, stop, out),
+            len(rows),
+            threads=threads,
+            executor=executor,
+        )
+        return Sketches(rows, starts, out, *kept)
     middles = (np.arange(1 << codec.bits) - ((1 << codec.bits) - 1) / 2) * LEVEL_DISTANCE[codec.bits]
     nearest = np.floor(middles / LEVEL_DISTANCE[fewer] + (1 << fewer) / 2)
     levels = np.clip(nearest, 0, (1 << fewer) - 1).astype(np.uint8)
-    out = _room(len(rows), packed.shape[1] * 8 // codec.bits, fewer)
     _interleaved(packed, codec.bits, levels, fewer, rows, 0, out, threads, executor)
-    return Sketches(rows, starts, out, _filled(scales[rows, 0]), _filled(scales[rows, 1]))
+    return Sketches(rows, starts, out, *kept)
 
 
 def sketch_vectors(
@@ -171,7 +206,7 @@ def sketch_vectors(
     """
     few = sketch_codec(codec)
     dim, levels = centroids.shape[1], np.arange(1 << few.bits, dtype=np.uint8)
-    out, scales = _room(len(rows), dim, few.bits), np.empty((len(rows), 2), np.uint8)
+    out, scales = _room(len(rows), dim, few.bits), np.empty(len(rows), few.scale_dtype)
     for first in range(0, len(rows), _BATCH):
         here = rows[first : first + _BATCH]
         padded = np.zeros((len(here), dim), np.float32)
@@ -185,4 +220,4 @@ def sketch_vectors(
             executor=executor,
         )
         _interleaved(packed, few.bits, levels, few.bits, np.arange(len(here)), first, out, threads, executor)
-    return Sketches(rows, starts, out, _filled(scales[:, 0]), _filled(scales[:, 1]))
+    return Sketches(rows, starts, out, *_scales_and_gains(scales, few))

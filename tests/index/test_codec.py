@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from colbert_prf import InputError
 from colbert_prf.index.codec import BITS, MAX_CENTROIDS, Codec, num_centroids_for, sample_size_for
+from colbert_prf.kernels.walks import levels_of_walks
 
 
 def unit_vectors(count: int, dim: int = 12, seed: int = 0) -> np.ndarray:
@@ -26,8 +27,8 @@ def codec(request) -> Codec:
     return Codec.train(unit_vectors(600), num_vectors_expected=600, bits=request.param)
 
 
-def test_numbers_worked_out_by_hand():
-    """One centroid, residuals of ±0.1 around it, levels ±0.5 and ±1.5 times 0.9957, scales in hundredths."""
+def codec_by_hand(bits: int, *, scales: tuple[float, float], gains: tuple[float, float]) -> Codec:
+    """One centroid, and residuals of one length in all dimensions."""
     arrays = {
         "centroids": 100 * np.eye(1, 16, dtype=np.int8),
         "centroid_steps": np.full(16, 0.01, dtype=np.float32),
@@ -35,20 +36,40 @@ def test_numbers_worked_out_by_hand():
         "cell_centers": 100 * np.eye(1, 16, dtype=np.int8),
         "cell_lists": np.zeros((1, 1), dtype=np.uint16),
         "spread": np.ones(16, dtype=np.float32),
-        "scale_unit": np.array([0.01], dtype=np.float32),
+        "ranges": np.array([scales, gains], dtype=np.float32),
     }
+    return Codec(bits, arrays, dim=16, trained_for=1)
+
+
+def test_numbers_worked_out_by_hand():
+    """Residuals of ±0.1, levels ±0.5 times 1.596, scales in hundredths."""
+    codec = codec_by_hand(1, scales=(0, 0.01), gains=(0.875, 1 / 512))
     signs = np.array([1, -1] * 8, dtype=np.float32)
     vector = np.eye(1, 16, dtype=np.float32) + 0.1 * signs
-    columns = Codec(2, arrays, dim=16, trained_for=1).encode(vector)
-    # Divided by their own length the residuals are ±1: levels 3 and 0; a byte packs dimensions 0, 4, 8, 12 and so on.
-    assert columns["residuals"].tolist() == [[0b11111111, 0, 0b11111111, 0]]
-    # 0.1 / (1.5 * 0.9957) = 0.067, so 7 hundredths; the decoded residuals are ±0.07 * 1.4936 = ±0.1045.
-    assert columns["scales"][0, 0] == 7
-    decoded = np.eye(1, 16) + 0.1045 * signs
+    columns = codec.encode(vector)
+    # Divided by their own length the residuals are ±1: levels 1 and 0; a byte packs dimensions 0, 2, 4 and so on.
+    assert columns["residuals"].tolist() == [[0b11111111, 0]]
+    # 0.1 / (0.5 * 1.596) = 0.125, so 13 hundredths; the decoded residuals are ±0.13 * 0.798 = ±0.10374.
+    decoded = np.eye(1, 16) + 0.10374 * signs
     gain = np.linalg.norm(vector) / np.linalg.norm(decoded)
-    assert columns["scales"][0, 1] == round((gain - 0.875) * 512)
-    found = Codec(2, arrays, dim=16, trained_for=1).decode(columns)
-    assert found == pytest.approx(gain * decoded, abs=1e-3)
+    assert columns["scales"].tolist() == [13 + 256 * round((gain - 0.875) * 512)]
+    assert codec.decode(columns) == pytest.approx(gain * decoded, abs=1e-3)
+
+
+def test_a_walk_worked_out_by_hand():
+    """Residuals of 0.23 everywhere; scales in twentieths from 0.15, gains in hundredths from 0.8."""
+    codec = codec_by_hand(2, scales=(0.15, 0.05), gains=(0.8, 0.01))
+    vector = np.eye(1, 16, dtype=np.float32) + np.float32(0.23)
+    columns = codec.encode(vector)
+    # A residual of length 0.23, stretched to 0.2415, is nearest to 0.25, two steps from 0.15. 0.23 / (0.25 / 1.05) is
+    # 0.966, that is 2.88 of 0.3352 above the middle, level 10.4. Walks that stay at a symbol have the levels 14, 9, 6
+    # and 1; one that changes is nearer.
+    levels = levels_of_walks(columns["residuals"])[0].astype(float)
+    assert np.square(levels - 10.38).sum() < 16 * (10.38 - 9) ** 2
+    decoded = np.eye(1, 16) + 0.25 * 0.3352 * (levels - 7.5)
+    gain = np.linalg.norm(vector) / np.linalg.norm(decoded)
+    assert columns["scales"].tolist() == [2 + 16 * round((gain - 0.8) * 100)]
+    assert codec.decode(columns) == pytest.approx(gain * decoded, abs=0.01)
 
 
 def test_more_bits_are_nearer():
@@ -58,9 +79,10 @@ def test_more_bits_are_nearer():
         codec = Codec.train(vectors, num_vectors_expected=600, bits=bits)
         errors.append(float(np.square(codec.decode(codec.encode(vectors)) - vectors).sum(axis=1).mean()))
     assert errors == sorted(errors, reverse=True)
-    # A normal distribution loses .363, .1188, .01154 of its variance (Max, 1960); the residual is part of the vector.
+    # A normal distribution loses .363 and .01154 of its variance in 2 and 16 levels (Max, 1960), .091 in walks; the
+    # residual is part of the vector.
     assert errors[0] < 0.363
-    assert errors[1] < 0.119
+    assert errors[1] < 0.091
     assert errors[2] < 0.0116
     assert errors[4] < 1e-6
 
@@ -126,10 +148,19 @@ def test_hardly_any_vectors(count):
 
 
 def test_the_number_of_centroids_grows_with_the_root_and_stays_in_two_bytes():
-    counts = [num_centroids_for(10**power) for power in range(12)]
+    counts = [num_centroids_for(10**power, 4) for power in range(12)]
     assert counts == [1, 8, 32, 128, 512, 1024, 4096, 16384, 32768, 65536, 65536, 65536]
     assert MAX_CENTROIDS == 65536
-    assert all(sample_size_for(n) <= min(n, 2**21) for n in (0, 1, 10**6, 10**12))
+    assert all(sample_size_for(n, bits) <= min(n, 2**21) for n in (0, 1, 10**6, 10**12) for bits in BITS)
+
+
+def test_few_bits_have_twice_as_many_centroids_where_there_are_vectors_for_them():
+    counts = [num_centroids_for(10**power, 2) for power in range(12)]
+    assert counts == [1, 8, 32, 128, 512, 1024, 8192, 32768, 65536, 65536, 65536, 65536]
+    for num_vectors in range(10_000, 5_000_000, 9_999):
+        few, many = (num_centroids_for(num_vectors, bits) for bits in (4, 2))
+        assert many in (few, 2 * few)
+        assert many == few or num_vectors >= 90 * many
 
 
 def test_a_vector_far_from_every_centroid_is_kept_too():

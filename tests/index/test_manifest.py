@@ -79,7 +79,7 @@ def test_every_truncation_is_found(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(version=3), "format version 3, this version of colbert-prf reads 2; install the version"),
+        (lambda d: d.update(version=4), "format version 4, this version of colbert-prf reads 3; install the version"),
         (lambda d: d.update(kind="a cake"), "not a colbert-prf index"),
         (lambda d: d["content"].pop("codec"), r"lacks the keys \['codec'\]"),
         (lambda d: d["content"].update(colour="red"), r"unknown keys \['colour'\]"),

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from colbert_prf.kernels import residuals
 
-LARGEST_ERROR = {1: 0.45, 2: 0.16, 4: 0.02, 8: 0.001}
-"""Squared error of decoding over that of the centroids alone; a normal variable in 2^b levels has .36, .12, .012."""
+LARGEST_ERROR = {1: 0.45, 2: 0.12, 4: 0.02, 8: 0.001}
+"""Squared error of decoding over that of the centroids alone; a normal variable has .36, .091 in walks, .012."""
 
 
 def test_packing_by_hand():
@@ -28,12 +28,14 @@ def test_encoding_equals_its_definition(collection, dim, bits):
     vectors, centroids, codec, store, _ = collection(dim, bits)
     packed, scales = np.empty_like(store.packed), np.empty_like(store.scales)
     residuals.encode(vectors, centroids, store.codes, codec, packed, scales, 0, len(vectors))
-    fast, slow = (residuals.unpack(bytes_, bits).astype(int) for bytes_ in (packed, store.packed))
+    fast, slow = (residuals.levels_of(bytes_, codec).astype(int) for bytes_ in (packed, store.packed))
     # Sums of float32 in another order move a value over a boundary now and then.
-    assert np.abs(fast - slow).max() <= 1
+    assert codec.walks or np.abs(fast - slow).max() <= 1
     assert np.mean(fast != slow) < 1e-3
     same = (fast == slow).all(axis=1)
-    assert np.abs(scales[same].astype(int) - store.scales[same]).max() <= 1
+    lowest = (1 << codec.half) - 1
+    for part in (lambda numbers: numbers & lowest, lambda numbers: numbers >> codec.half):
+        assert np.abs(part(scales[same]).astype(int) - part(store.scales[same])).max() <= 1
 
 
 @pytest.mark.parametrize("bits", [1, 2, 4, 8])
@@ -54,4 +56,4 @@ def test_decoded_vectors_keep_their_length(collection):
 
 def test_other_bits_are_refused():
     with pytest.raises(ValueError, match="bits must be one of"):
-        residuals.train(np.ones((4, 16), np.float32), 3)
+        residuals.train(np.ones((4, 16), np.float32), np.zeros((4, 16), np.float32), 3)

@@ -6,9 +6,9 @@ trained on a sample of the spool and the spool compressed into segments; from th
 time.
 ``build.json`` says what is whole, and is replaced after every chunk and every segment.
 
-Memory: the sample (at most 2^21 vectors, 1 GB at dim 128; 105 MB for 10,000 passages), or a batch and what a segment
-writer holds (some 300 MB), whatever the corpus; plus 16 bytes per document, to refuse an id given twice. Disk: besides
-the index at most 2^25 spooled vectors, 9 GB at dim 128.
+Memory: the sample three times over (at most 2^21 vectors, 1 GB at dim 128; for 10,000 passages 100 MB, with one or two
+bits 200), or a batch and what a segment writer holds (some 300 MB), whatever the corpus; plus 16 bytes per document, to
+refuse an id given twice. Disk: besides the index at most 2^25 spooled vectors, 9 GB at dim 128.
 """
 
 from __future__ import annotations
@@ -215,9 +215,7 @@ class Builder:
         if self.codec is None:
             chunks = [Segment(self.layout, info, None) for info in self.state.chunks]
             bits, seed = self.settings.bits, self.options.seed
-            sample = sample_vectors(
-                chunks, sample_size_for(expected, self.settings.bits), dim=self.settings.dim, seed=seed
-            )
+            sample = sample_vectors(chunks, sample_size_for(expected, bits), dim=self.settings.dim, seed=seed)
             self.codec = Codec.train(sample, num_vectors_expected=expected, bits=bits, seed=seed)
             self._save(codec=write_codec(self.layout, self.codec, generation=GENERATION))
         return self.codec

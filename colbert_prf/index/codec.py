@@ -37,7 +37,9 @@ FEWEST_OF_A_CENTROID = 90
 """So that at dim 128 the centroids take no more than 1.4 bytes of each vector."""
 POINTS_PER_CENTROID = 48
 MAX_SAMPLE = 1 << 21
-"""Vectors, at most one gigabyte of them at dim 128: the largest piece of memory a build takes."""
+"""Vectors, at most one gigabyte of them at dim 128; a build holds them three times for a while."""
+BATCH = 1 << 16
+"""Vectors of the sample whose residuals are in memory at once."""
 SMALLEST_RANGE = 1e-3
 """Of the centroids in a dimension, where all of them are zero."""
 PADDING = 16
@@ -148,8 +150,12 @@ class Codec:
             rounded, centers = _in_steps(centroids, steps), _in_steps(cells.centers, steps)
             centroids = rounded * steps
             codes = assign_in_cells(padded, centroids, Cells(centers * steps, cells.lists), **workers)
-        residuals = train(padded, centroids[codes], min(bits, 8))
-        squares = np.bincount(codes, np.square(padded - centroids[codes]).sum(axis=1), minlength=count)
+        residuals = train(padded, centroids, codes, min(bits, 8))
+        squares = np.zeros(count)
+        for start in range(0, len(padded), BATCH):
+            part = slice(start, start + BATCH)
+            lengths = np.square(padded[part] - centroids[codes[part]]).sum(axis=1)
+            squares += np.bincount(codes[part], lengths, minlength=count)
         radii = np.sqrt(squares / np.maximum(np.bincount(codes, minlength=count), 1))
         arrays: dict[str, Array] = {
             "centroids": rounded,

@@ -17,6 +17,7 @@ the length of the residual times :data:`STRETCH`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -46,16 +47,15 @@ GAIN_LOW, GAIN_STEP = np.float32(0.875), np.float32(1 / 512)
 """Where a gain has a byte. Where it has four bits, they reach over the gains of a sample."""
 SMALLEST_GAIN_STEP = 1 / 256
 GAIN_SAMPLE = 1 << 13
-"""Vectors whose gains are looked at."""
 STRETCH = np.float32(1.05)
-"""A walk is a tenth shorter along the residual than the residual, and products with it too small. This much longer, its
-products are nearest to what they should be, though its distance is larger by 1 % (10,000 passages: see
-docs/engine.md)."""
+"""Products with a walk, which is shorter along the residual than that, are nearest to what they should be where it is
+so much longer, though its distance is then larger by 1 % (``docs/engine.md``)."""
 FARTHEST, FARTHEST_WALK = 1.5, 1.0
 """Length of the longest residual of a unit vector whose scale must be kept; walks make good some of what is missing."""
 SMALLEST_SPREAD = 0.1
 """Of a dimension, as a part of the mean: where a sample does not vary, later vectors may."""
 _TINY = np.float32(1e-12)
+_BATCH = 1 << 16
 
 
 class ResidualCodec(NamedTuple):
@@ -96,18 +96,24 @@ class ResidualCodec(NamedTuple):
         return 4 if self.walks else 8
 
 
-def train(vectors: NDArray[np.float32], centers: NDArray[np.float32], bits: int) -> ResidualCodec:
-    """Fit the codec to a sample of vectors and the centroids next to them, both of shape (num_vectors, dim).
+def train(
+    vectors: NDArray[np.float32], centroids: NDArray[np.float32], codes: NDArray[np.integer], bits: int
+) -> ResidualCodec:
+    """Fit the codec to a sample of vectors (num_vectors, dim), of which ``codes`` names the centroids.
 
-    Scales reach the 99.9 % quantile of the sample and the residual of a unit vector far from every centroid, for later
-    vectors need not be like the sample.
+    Scales reach the 99.9 % quantile and the residual of a vector far from every centroid: others may be unlike these.
     """
     if bits not in LEVEL_DISTANCE:
         raise ValueError(f"bits must be one of {sorted(LEVEL_DISTANCE)}, found {bits}")
-    residuals = vectors - centers
-    spread = np.sqrt(np.mean(np.square(residuals), axis=0))
+
+    def residuals() -> Iterator[NDArray[np.float32]]:
+        for start in range(0, len(vectors), _BATCH):
+            part = slice(start, start + _BATCH)
+            yield vectors[part] - centroids[codes[part]]
+
+    spread = np.sqrt(sum(np.square(part).sum(axis=0, dtype=np.float64) for part in residuals()) / len(vectors))
     spread = np.maximum(spread, max(float(spread.mean()) * SMALLEST_SPREAD, 1e-3)).astype(np.float32)
-    lengths = np.sqrt(np.mean(np.square(residuals / spread), axis=1))
+    lengths = np.concatenate([np.sqrt(np.mean(np.square(part / spread), axis=1)) for part in residuals()])
     shortest, longest = (float(quantile) for quantile in np.quantile(lengths, [0.001, 0.999]))
     if bits != WALK_BITS:
         longest = max(1.05 * longest, FARTHEST / float(np.linalg.norm(spread)))
@@ -117,7 +123,7 @@ def train(vectors: NDArray[np.float32], centers: NDArray[np.float32], bits: int)
     ranges = np.array([(shortest, (longest - shortest) / 15), (GAIN_LOW, GAIN_STEP)], np.float32)
     ranges[0] *= STRETCH
     codec, few = ResidualCodec(bits, spread, ranges, walks=True), slice(GAIN_SAMPLE)
-    _, _, gains = _rounded(vectors[few], centers[few], codec)
+    _, _, gains = _rounded(vectors[few], centroids[codes[few]], codec)
     low, high = np.quantile(gains, [0.001, 0.999])
     step = max((high - low) / 15, SMALLEST_GAIN_STEP)
     ranges[1] = (low + high - 15 * step) / 2, step
@@ -201,12 +207,8 @@ def _encode(
     start: int, stop: int, packed: Array, scales: Array,
 ) -> None:  # fmt: skip
     dim, half = vectors.shape[1], np.float32(0.5)
-    low, step, gain_low, gain_step = (
-        codec.ranges.flat[0],
-        codec.ranges.flat[1],
-        codec.ranges.flat[2],
-        codec.ranges.flat[3],
-    )
+    low, step = codec.ranges[0, 0], codec.ranges[0, 1]
+    gain_low, gain_step = codec.ranges[1, 0], codec.ranges[1, 1]
     inverse, steps = 1 / codec.spread, codec.spread * (distance * half)
     residual, value, level = np.empty(dim, np.float32), np.empty(dim, np.float32), np.empty(dim, np.uint8)
     shift, room = 4 if codec.walks else 8, room_for_walks(dim)

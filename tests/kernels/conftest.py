@@ -40,7 +40,7 @@ def make_collection(dim: int, bits: int, num_documents: int = 37, num_centroids:
     vectors = unit_vectors(random, offsets[-1], dim)
     centroids = 0.6 * unit_vectors(random, num_centroids, dim)
     codes = nearest_definition(vectors, centroids).astype(np.uint16)
-    codec = residuals.train(vectors, centroids[codes], bits)
+    codec = residuals.train(vectors, centroids, codes, bits)
     packed, scales = residuals.encode_definition(vectors, centroids, codes, codec)
     store = PackedVectors(codes, packed, scales, offsets)
     return Collection(vectors, centroids, codec, store, np.arange(num_documents))

@@ -56,4 +56,4 @@ def test_decoded_vectors_keep_their_length(collection):
 
 def test_other_bits_are_refused():
     with pytest.raises(ValueError, match="bits must be one of"):
-        residuals.train(np.ones((4, 16), np.float32), np.zeros((4, 16), np.float32), 3)
+        residuals.train(np.ones((4, 16), np.float32), np.zeros((1, 16), np.float32), np.zeros(4, np.int64), 3)

@@ -7,8 +7,8 @@ symbol of two bits, and its level, one of the sixteen of four bits, depends on i
 
 after the last of sixteen dimensions comes the first again. The levels of neighbours thus depend on each other, and the
 symbols are chosen together, by Viterbi's algorithm: .091 of the variance is lost, as many bits are kept, and reading
-them takes one more instruction, a shuffle. This is trellis-coded quantization (Marcellin and Fischer, 1990) with a
-trellis of shifted bits (Mao, Gray and Linder, 2011) that ends where it began.
+them takes one more instruction, a shuffle. This is trellis-coded quantization (Marcellin and Fischer, 1990) on a
+trellis of shifted bits that ends where it began.
 
 The sixteen dimensions are those of four bytes in a row (see :func:`~.residuals.pack`), from their lowest bits up, so
 that the symbols of a dimension are four bits of the 32, turned round.

@@ -239,7 +239,7 @@ class Codec:
 
     def products(self, vectors: Vectors, columns: Mapping[str, Array], rows: npt.NDArray[np.int64]) -> Vectors:
         """Products of vectors (n, dim), padded or not, with some rows of each (n, count); -inf where one is below 0."""
-        from colbert_prf.kernels import residuals
+        from colbert_prf.kernels.row_products import products_of_rows
 
         if not len(columns["codes"]):
             return np.full(rows.shape, -np.inf, dtype=np.float32)
@@ -249,9 +249,7 @@ class Codec:
                 np.float32
             )
         packed, scales, codes = (columns[name] for name in ("residuals", "scales", "codes"))
-        return residuals.products_of_rows(
-            self.pad(vectors), rows, packed, scales, codes, self.centroids, self.residuals
-        )
+        return products_of_rows(self.pad(vectors), rows, packed, scales, codes, self.centroids, self.residuals)
 
 
 @contextmanager

@@ -18,24 +18,24 @@ the length of the residual times :data:`STRETCH`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.simd import AHEAD, prefetch, unpack_bytes
+from colbert_prf.kernels.simd import unpack_bytes
 from colbert_prf.kernels.walks import TOP, best_walks_definition, levels_of_walk, levels_of_walks, room_for_walks, walk
 
 __all__ = [
     "ResidualCodec",
     "decode",
     "decode_definition",
+    "decode_row",
     "encode",
     "encode_definition",
     "levels_of",
     "pack",
-    "products_of_rows",
     "train",
     "unpack",
 ]
@@ -47,6 +47,8 @@ GAIN_LOW, GAIN_STEP = np.float32(0.875), np.float32(1 / 512)
 """Where a gain has a byte. Where it has four bits, they reach over the gains of a sample."""
 SMALLEST_GAIN_STEP = 1 / 256
 GAIN_SAMPLE = 1 << 13
+TOO_LONG = 4
+"""Steps below the lowest gain: of a vector so unlike the sample the scale gives way, for its length must not count."""
 STRETCH = np.float32(1.05)
 """Products with a walk, which is shorter along the residual than that, are nearest to what they should be where it is
 so much longer, though its distance is then larger by 1 % (``docs/engine.md``)."""
@@ -178,8 +180,15 @@ def _rounded(
     if not codec.walks:
         scales = np.sum(residuals * decoded, axis=1) / np.sum(np.square(decoded), axis=1)
         scales = np.clip(np.rint((scales - low) / step), 0, 255)
-    short = np.linalg.norm(centers + (low + step * scales)[:, None] * decoded, axis=1)
-    return packed, scales, np.linalg.norm(vectors, axis=1) / np.maximum(short, _TINY)
+
+    def gains() -> NDArray[np.float32]:
+        short = np.linalg.norm(centers + (low + step * scales)[:, None] * decoded, axis=1)
+        return np.asarray(np.linalg.norm(vectors, axis=1) / np.maximum(short, _TINY), dtype=np.float32)
+
+    smallest = codec.ranges[1, 0] - TOO_LONG * codec.ranges[1, 1]
+    while (long := (scales > 0) & (gains() < smallest)).any():
+        scales = np.where(long, scales - 1, scales)
+    return packed, scales, gains()
 
 
 def encode_definition(
@@ -199,6 +208,12 @@ def _pack_levels(levels: Array, bits: int, packed: Array) -> None:
     for plane in range(1, 8 // bits):
         for i in range(width):
             packed[i] |= levels[plane * width + i] << (plane * bits)
+
+
+@compiled(fastmath=True)
+def _gain(length: np.float32, center: Any, overlap: Any, energy: Any, scale: Any) -> Any:
+    """|v| / |c + s·w|, of |v|², |c|², c·w, |w|² and s."""
+    return np.sqrt(length) / np.sqrt(max(center + scale * (2 * overlap + scale * energy), np.float32(1e-24)))
 
 
 @compiled(fastmath=True)
@@ -244,9 +259,10 @@ def _encode(
             number = (projection / energy - low) / step
             number = np.float32(np.int64(min(max(number, np.float32(0)) + half, most)))
         scale = low + step * number
-        # |c + s·w|² = |c|² + 2s·c·w + s²·|w|²
-        short = np.sqrt(max(center + scale * (2 * overlap + scale * energy), np.float32(1e-24)))
-        gain = (np.sqrt(length) / short - gain_low) / gain_step
+        gain = (_gain(length, center, overlap, energy, scale) - gain_low) / gain_step
+        while gain < -TOO_LONG and number > 0:
+            number -= np.float32(1)
+            gain = (_gain(length, center, overlap, energy, low + step * number) - gain_low) / gain_step
         gain = min(max(gain, np.float32(0)) + half, most)
         scales[t] = np.int64(number) | np.int64(gain) << shift
 
@@ -315,7 +331,7 @@ def _unpack_row(packed: Array, bits: int, walks: bool, row: int, levels: Array) 
 
 
 @compiled(fastmath={"contract"})
-def _decode_row(
+def decode_row(
     packed: Array, scales: Array, codes: Array, centroids: Array, codec: ResidualCodec, steps: Array, row: int,
     levels: Array, out: Array,
 ) -> None:  # fmt: skip
@@ -336,7 +352,7 @@ def _decode(
 ) -> None:
     levels = np.empty(centroids.shape[1], np.uint8)
     for row in range(packed.shape[0]):
-        _decode_row(packed, scales, codes, centroids, codec, steps, row, levels, out[row])
+        decode_row(packed, scales, codes, centroids, codec, steps, row, levels, out[row])
 
 
 def decode(
@@ -349,49 +365,4 @@ def decode(
     """Decode vectors: (num_vectors, width) packed bytes and (num_vectors,) scales to (num_vectors, dim) float32."""
     out = np.empty((len(packed), centroids.shape[1]), np.float32)
     _decode(packed, scales, codes, centroids, codec, codec.steps, out)
-    return out
-
-
-@compiled(fastmath={"contract", "reassoc", "nsz"})
-def _products_of_rows(
-    vectors: Array,
-    rows: Array,
-    packed: Array,
-    scales: Array,
-    codes: Array,
-    centroids: Array,
-    codec: ResidualCodec,
-    steps: Array,
-    out: Array,
-) -> None:
-    dim = centroids.shape[1]
-    levels, decoded = np.empty(dim, np.uint8), np.empty(dim, np.float32)
-    for i in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
-            if j + AHEAD < rows.shape[1] and rows[i, j + AHEAD] >= 0:
-                row = rows[i, j + AHEAD]
-                prefetch(packed, row * packed.shape[1])
-                prefetch(packed, row * packed.shape[1] + packed.shape[1] - 1)
-                prefetch(scales, row)
-                prefetch(codes, row)
-            if rows[i, j] >= 0:
-                _decode_row(packed, scales, codes, centroids, codec, steps, rows[i, j], levels, decoded)
-                total = np.float32(0)
-                for d in range(dim):
-                    total += vectors[i, d] * decoded[d]
-                out[i, j] = total
-
-
-def products_of_rows(
-    vectors: NDArray[np.float32],
-    rows: NDArray[np.int64],
-    packed: NDArray[np.uint8],
-    scales: NDArray[np.unsignedinteger],
-    codes: NDArray[np.integer],
-    centroids: NDArray[np.float32],
-    codec: ResidualCodec,
-) -> NDArray[np.float32]:
-    """The products of vectors (n, dim) with some decoded rows of each (n, count); minus infinity where a row is -1."""
-    out = np.full(rows.shape, -np.inf, np.float32)
-    _products_of_rows(vectors, rows, packed, scales, codes, centroids, codec, codec.steps, out)
     return out

@@ -54,6 +54,23 @@ def test_decoded_vectors_keep_their_length(collection):
     assert np.linalg.norm(decoded, axis=1) == pytest.approx(1, abs=0.02)
 
 
+@pytest.mark.parametrize("dim", [16, 128])
+def test_a_vector_unlike_the_sample_is_not_kept_too_long(dim):
+    """A codec of vectors near one axis, and vectors in all directions: what is too long is found for its length."""
+    random = np.random.default_rng(dim)
+    axis, codes = np.eye(1, dim, dtype=np.float32), np.zeros(2000, np.uint16)
+    sample, others = (axis + noise * random.standard_normal((2000, dim)).astype(np.float32) for noise in (0.02, 10))
+    sample, others = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (sample, others))
+    codec = residuals.train(sample, axis, codes, 2)
+    packed, scales = residuals.encode_definition(others, axis, codes, codec)
+    fast, fast_scales = np.empty_like(packed), np.empty_like(scales)
+    residuals.encode(others, axis, codes, codec, fast, fast_scales, 0, len(others))
+    assert np.mean(fast_scales == scales) > 0.98
+    lengths = np.linalg.norm(residuals.decode(packed, scales, codes, axis, codec), axis=1)
+    assert np.median(lengths) < 1.05
+    assert lengths.max() < 1.2
+
+
 def test_other_bits_are_refused():
     with pytest.raises(ValueError, match="bits must be one of"):
         residuals.train(np.ones((4, 16), np.float32), np.zeros((1, 16), np.float32), np.zeros(4, np.int64), 3)

@@ -31,7 +31,7 @@ __all__ = ["ARRAYS", "BITS", "MAX_CENTROIDS", "Codec", "all_cores", "num_centroi
 ARRAYS = ("centroids", "centroid_steps", "radii", "cell_centers", "cell_lists", "spread", "ranges")
 BITS = (1, 2, 4, 8, 16)
 MAX_CENTROIDS = 1 << 16
-"""So that a code always takes two bytes; reached at 2^28 vectors, some three million passages."""
+"""So that a code always takes two bytes; reached at 2^27 vectors, with one or two bits at 2^25."""
 FEW_BITS = 2
 FEWEST_OF_A_CENTROID = 90
 """So that at dim 128 the centroids take no more than 1.4 bytes of each vector."""

@@ -171,7 +171,7 @@ def look_up(arrays: Arrays, codes: Any, table: Sequence[int]) -> Any:
     builder, bytes_ = arrays.builder, vector(INT8, 4 * codes.type.count)
     indices, values = builder.bitcast(codes, bytes_), ir.Constant(bytes_, [*table] * (bytes_.count // 16))
     shuffles = {32: ("+avx2", "llvm.x86.avx2.pshuf.b"), 64: ("+avx512bw", "llvm.x86.avx512.pshuf.b.512")}
-    feature, name = shuffles.get(bytes_.count, ("", ""))
+    feature, name = shuffles[bytes_.count]
     if feature in arrays.features:
         return builder.bitcast(arrays.call(name, bytes_, values, indices), codes.type)
     # Anywhere else: of each pair of entries the one the lowest bit chooses, of these by the next bit, and so on.

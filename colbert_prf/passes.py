@@ -17,7 +17,7 @@ from colbert_prf.index import MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.paper import PaperEngine
-from colbert_prf.second_pass import Gains, find_again, gains_of, score_again
+from colbert_prf.second_pass import Depths, Gains, default_depths, find_again, gains_of, score_again
 from colbert_prf.types import EncodedQuery, Expansion
 
 __all__ = ["CompressedPasses", "ExactPasses", "PaperPasses", "Passes"]
@@ -58,8 +58,21 @@ class Passes(ABC):
             return lambda: found, learn(found, self.effort.workers)
 
     @abstractmethod
-    def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int) -> Found:
-        """The best documents for the expanded query, of all or of those of the first pass."""
+    def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int | None = None) -> Found:
+        """The best documents for the expanded query, of all or of those of the first pass.
+
+        Parameters
+        ----------
+        expansion
+            With at least one vector added.
+        k
+            How many.
+        feedback
+            Whether and how deep it only scores anew.
+        rescore
+            Documents scored exactly with the expanded query, where that is a choice; as :func:`default_depths` says by
+            default.
+        """
 
 
 class CompressedPasses(Passes):
@@ -94,15 +107,17 @@ class CompressedPasses(Passes):
                 expansion = learn(found, self.effort.workers)
         return partial(best_of, self._state.scored, k), expansion
 
-    def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int) -> Found:
+    def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int | None = None) -> Found:
         """Score the added vectors, and what the first pass did not see."""
         begun, gains = self._begun or (None, None)
         if gains is None or begun is not expansion:
             gains = self._gains(expansion, self._state.positions)
-        effort = replace(self.effort, rescore=rescore)
+        depths = default_depths(k, expansion, self.source.codec.bits)
+        if rescore is not None:
+            depths = Depths(max(k, rescore), max(k, rescore))
         if feedback.rerank:
-            return score_again(self.source, self._state, gains, k, effort, depth=feedback.rerank_depth)
-        return find_again(self.source, self._state, gains, k, effort, allowed=self.allowed)
+            return score_again(self.source, self._state, gains, k, depths, self.effort, depth=feedback.rerank_depth)
+        return find_again(self.source, self._state, gains, k, depths, self.effort, allowed=self.allowed)
 
     def _gains(self, expansion: Expansion, positions: npt.NDArray[np.int64], within: str | None = None) -> Gains:
         query, start = expansion.query, expansion.num_original
@@ -137,7 +152,7 @@ class PaperPasses(Passes):
         self._found = self._engine.scored(self.source, query, k, self.effort, allowed=self.allowed)
         return best_of(self._found, k)
 
-    def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int) -> Found:
+    def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int | None = None) -> Found:
         """Search anew, or score every candidate of the first pass."""
         if not feedback.rerank:
             return self._engine.find(self.source, expansion.query, k, self.effort, allowed=self.allowed)
@@ -159,7 +174,7 @@ class ExactPasses(Passes):
             self._found = _best(self.source.score(query), self.source.num_positions, self.allowed)
         return Found(self._found.positions[:k], self._found.scores[:k])
 
-    def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int) -> Found:
+    def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int | None = None) -> Found:
         """Score everything, or the best of the first pass."""
         allowed = self.allowed
         if feedback.rerank and feedback.rerank_depth is not None:

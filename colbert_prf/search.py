@@ -25,7 +25,6 @@ from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.paper import BITS, PaperEngine
 from colbert_prf.passes import CompressedPasses, ExactPasses, PaperPasses, Passes
-from colbert_prf.second_pass import default_rescore_again
 from colbert_prf.types import EncodedQuery, Expansion, Explanation, Hits, Ranking
 
 __all__ = ["PRESETS", "Preset", "Searcher"]
@@ -108,8 +107,10 @@ class Searcher:
             million vectors, then 2, 4 or 16 for k up to 10, 100 or more. With the preset ``paper``, lists of the FAISS
             index per query vector, by default 10.
         rescore
-            Documents scored exactly; by default 200, 500 or 2,300 for k of 10, 100 or 1,000. Not with the preset
-            ``paper``, which scores all it looks at.
+            Documents scored exactly; by default 200, 500 or 2,300 for k of 10, 100 or 1,000. With ``feedback`` also
+            those scored exactly with the expanded query: by default all for k up to 100, and for 1,000 the best 300 at
+            the default β; below them the part of the added vectors is approximate. Not with the preset ``paper``, which
+            scores all it looks at.
         threads
             For this search.
         allowed
@@ -185,10 +186,7 @@ class Searcher:
             found = read_first()
             return Found(found.positions[:k], found.scores[:k])
 
-        if len(expansion):
-            found = passes.again(expansion, k, feedback.method, feedback.rescore or default_rescore_again(k, expansion))
-        else:
-            found = first()
+        found = passes.again(expansion, k, feedback.method, feedback.rescore) if len(expansion) else first()
         after = self._shown(source, expansion.query, found, effort)
         return replace(after, expansion=expansion, read_before=lambda: self._shown(source, query, first(), None))
 

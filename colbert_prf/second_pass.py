@@ -3,13 +3,14 @@
 The score of a document is that of the original vectors plus that of the added ones. So only the added vectors are
 compared with centroids and documents; a document the first pass scored exactly keeps that part of its score, and only
 one it did not see is scored in full. Which documents to score exactly is decided by the known part, exact where it is
-known, plus the approximate score of the added vectors.
+known, plus the approximate score of the added vectors. Of a deep ranking only the best are scored exactly with these;
+further down, where their part of the score is small, it stays approximate.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,23 +31,39 @@ from colbert_prf.types import EncodedQuery, Expansion
 if TYPE_CHECKING:
     from colbert_prf.kernels.interaction import ByteTable
 
-__all__ = ["Gains", "default_rescore_again", "find_again", "gains_of", "score_again"]
+__all__ = ["Depths", "Gains", "default_depths", "find_again", "gains_of", "score_again"]
+
+FEWEST_EXACT = 200
+"""Documents scored exactly with the added vectors in any case."""
 
 
-def default_rescore_again(k: int, expansion: Expansion) -> int:
-    """Documents the second pass scores exactly for ``k`` results.
+class Depths(NamedTuple):
+    """How many documents the second pass looks at: ``kept`` by their estimates, ``exact`` of which are scored exactly.
+
+    The others keep, for the part of the added vectors, their estimates.
+    """
+
+    kept: int
+    exact: int
+
+
+def default_depths(k: int, expansion: Expansion, bits: int) -> Depths:
+    """How many documents the second pass looks at for ``k`` results, over an index of so many bits.
 
     Only the part of the added vectors is approximate: the more of the query's weight they have, the more documents.
-    With so many the best 1,000 are found as well as by the first pass, see ``docs/feedback.md``.
+    With so many the best 1,000 are found as well as by the first pass, and scores differ from exact ones by no more
+    than rounding vectors to few bits changes them, see ``docs/feedback.md``. Where vectors are not rounded, at 16 bits,
+    neither are scores.
 
     >>> from colbert_prf.types import ExpansionVector
-    >>> query = EncodedQuery(np.array([7, 9], np.int32), np.eye(2, dtype=np.float32), np.array([3, 2], np.float32))
-    >>> default_rescore_again(1000, Expansion(query, (ExpansionVector(9, ((9, 1.0),), 5.1, 2.0),)))
-    1400
+    >>> query = EncodedQuery(np.array([7, 9], np.int32), np.eye(2, dtype=np.float32), np.array([10, 1], np.float32))
+    >>> default_depths(1000, Expansion(query, (ExpansionVector(9, ((9, 1.0),), 5.1, 1.0),)), bits=4)
+    Depths(kept=1090, exact=300)
     """
     weights = expansion.query.weights
     share = float(weights[expansion.num_original :].sum() / max(weights.sum(), np.float32(1e-30)))
-    return k + max(90, round(2.5 * share**2 * k))
+    kept = k + max(90, round(2.5 * share**2 * k))
+    return Depths(kept, kept if bits == 16 else min(kept, max(FEWEST_EXACT, round(3.3 * share * k))))
 
 
 @dataclass(frozen=True)
@@ -104,6 +121,7 @@ def find_again(
     first: FirstPass,
     gains: Gains,
     k: int,
+    depths: Depths,
     effort: Effort,
     *,
     allowed: npt.NDArray[np.bool_] | None = None,
@@ -118,8 +136,10 @@ def find_again(
         What the first pass left behind.
     gains
         What the vectors added give to the documents of the first pass.
+    depths
+        How many documents to look at; at least ``k`` are kept.
     effort
-        How hard to try.
+        What to compute with.
     """
     from colbert_prf.kernels.topk import best
 
@@ -137,7 +157,7 @@ def find_again(
         places = first.places if everything is None else np.searchsorted(everything, positions)
         # What the approximation misses of an original score, where it is known.
         missing = _middle(first.scores - approximate[places]) if len(places) else np.float32(0)
-        count = max(k, effort.rescore)
+        count = max(k, depths.kept)
         worst = estimates[best(estimates, count)].min() if len(estimates) >= count else np.float32(-np.inf)
         hopeful = _hopeful(approximate, places, worst - missing, values, added)
         if len(hopeful):
@@ -146,24 +166,28 @@ def find_again(
             positions, estimates = np.concatenate([positions, others]), np.concatenate([estimates, theirs])
             order = np.argsort(positions)
             positions, estimates = positions[order], estimates[order]
-        positions = positions[best(estimates, count)]
-    return _scored(snapshot, first, gains, positions, k, effort)
+        kept = best(estimates, count)
+    return _scored(snapshot, first, gains, Found(positions[kept], estimates[kept]), k, depths.exact, effort)
 
 
 def score_again(
-    snapshot: Snapshot, first: FirstPass, gains: Gains, k: int, effort: Effort, *, depth: int | None = None
+    snapshot: Snapshot,
+    first: FirstPass,
+    gains: Gains,
+    k: int,
+    depths: Depths,
+    effort: Effort,
+    *,
+    depth: int | None = None,
 ) -> Found:
     """Score the documents of the first pass anew: the ReRanker.
 
     Parameters
     ----------
-    snapshot, first, gains, k, effort
+    snapshot, first, gains, k, depths, effort
         As in :func:`find_again`.
     depth
         The best so many of the first pass; all it scored exactly if left out.
-
-    Of these the best by the known score and the approximate score of the added vectors are scored exactly: as many as
-    ``effort.rescore``, which are more than the ``k`` wanted.
     """
     from colbert_prf.kernels.topk import best
 
@@ -171,8 +195,8 @@ def score_again(
     if depth is not None:
         kept = best(first.scores, depth)
         positions, estimates = positions[kept], estimates[kept]
-    positions = positions[best(estimates, max(k, effort.rescore))]
-    return _scored(snapshot, first, gains, positions, k, effort)
+    kept = best(estimates, max(k, depths.kept))
+    return _scored(snapshot, first, gains, Found(positions[kept], estimates[kept]), k, depths.exact, effort)
 
 
 def _united(old: npt.NDArray[np.int64] | None, new: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
@@ -211,22 +235,25 @@ def _hopeful(
 
 
 def _scored(
-    snapshot: Snapshot,
-    first: FirstPass,
-    gains: Gains,
-    positions: npt.NDArray[np.int64],
-    k: int,
-    effort: Effort,
+    snapshot: Snapshot, first: FirstPass, gains: Gains, estimated: Found, k: int, count: int, effort: Effort
 ) -> Found:
-    """The best of some positions by their exact scores."""
-    from colbert_prf.kernels.topk import best_sorted
+    """The best of some documents, ascending, of which ``count`` are scored exactly and those the first pass did not."""
+    from colbert_prf.kernels.topk import best, best_sorted
 
+    positions, scores = estimated
     with effort.stage("maxsim again"):
-        scores = exact_scores(snapshot, gains.added, positions, effort, table=gains.table)
         places = np.minimum(np.searchsorted(first.positions, positions), len(first.positions) - 1)
         seen = first.positions[places] == positions
-        scores[seen] += first.scores[places[seen]]
+        known = first.scores[places]
         if not seen.all():
-            scores[~seen] += exact_scores(snapshot, first.query, positions[~seen], effort, table=first.table)
+            known[~seen] = exact_scores(snapshot, first.query, positions[~seen], effort, table=first.table)
+        exact = ~seen
+        exact[best(scores, count)] = True
+        found = known[exact] + exact_scores(snapshot, gains.added, positions[exact], effort, table=gains.table)
+        missed = (found - scores[exact])[seen[exact]]
+        if len(missed):
+            # What estimates miss, all of them about as much: else a document would lose by not being scored exactly.
+            scores = scores + _middle(missed)
+        scores[exact] = found
         order = best_sorted(scores, k)
     return Found(positions[order], scores[order])

@@ -11,7 +11,6 @@ from colbert_prf.engine import Effort, Found, default_probes, default_rescore
 from colbert_prf.feedback import ColbertPRF
 from colbert_prf.index import Index
 from colbert_prf.passes import CompressedPasses
-from colbert_prf.second_pass import default_rescore_again
 from colbert_prf.types import EncodedQuery, Expansion, Hit, Ranking
 
 __all__ = ["KeptFirstPass", "trimmed"]
@@ -55,7 +54,7 @@ class KeptFirstPass:
         expansion = trimmed(self._clustered(method), method)
         if not len(expansion):
             return self.scores
-        return self._scores(self._passes.again(expansion, self._k, method, default_rescore_again(self._k, expansion)))
+        return self._scores(self._passes.again(expansion, self._k, method))
 
     def _clustered(self, method: ColbertPRF) -> Expansion:
         """Every representative of the documents it learns from: what neither f_e nor β nor the second pass change."""

@@ -237,18 +237,19 @@ def _scores_with_early(
     table: npt.NDArray[np.float32],
     early: Early,
 ) -> npt.NDArray[np.float32]:
-    """The exact scores of some positions: first of those with the best estimates, for ``early``, then of the others."""
+    """The exact scores of some positions; the calling thread begins with those of the best estimates, for ``early``."""
     from colbert_prf.kernels.topk import best, best_sorted
 
     few = best(estimates, max(FEW, 4 * early.count))
     others = np.delete(np.arange(len(positions)), few)
     scores = np.empty(len(positions), np.float32)
-    scores[few] = exact_scores(snapshot, query, positions[few], replace(effort, threads=1), table=table)
-    order = few[best_sorted(scores[few], early.count)]
-    known = Found(positions[order], scores[order])
-    scores[others] = exact_scores(
-        snapshot, query, positions[others], effort, table=table, beside=lambda: early.use(known, positions)
-    )
+
+    def use_few() -> None:
+        scores[few] = exact_scores(snapshot, query, positions[few], replace(effort, threads=1), table=table)
+        order = few[best_sorted(scores[few], early.count)]
+        early.use(Found(positions[order], scores[order]), positions)
+
+    scores[others] = exact_scores(snapshot, query, positions[others], effort, table=table, beside=use_few)
     return scores
 
 

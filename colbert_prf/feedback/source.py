@@ -291,7 +291,7 @@ class SnapshotSource(FeedbackSource):
         # Not BLAS, whose threads would spin for some 20 ms afterwards, on the cores the second pass wants.
         products = np.ascontiguousarray(centroid_scores(codec.pad(feedback.vectors), padded).T[: len(vectors)])
         near = NearTokens.none(len(vectors), count)
-        settle(np.ascontiguousarray(np.broadcast_to(feedback.token_ids, products.shape)), products, *near)
+        settle(feedback.token_ids[np.newaxis], products, *near)
         rounded = rounded_vectors(padded, sketch_codec(codec.residuals))
 
         def of_range(start: int, stop: int) -> None:

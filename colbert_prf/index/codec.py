@@ -175,12 +175,14 @@ class Codec:
 
     @cached_property
     def byte_centroids(self) -> ByteCentroids:
-        """The centroids as they are stored, to find those near a vector."""
+        """The centroids as they are stored, to find those near a vector; a few are filled up with some near none."""
         from colbert_prf.kernels.probes import ByteCentroids
+        from colbert_prf.kernels.simd import ROWS
 
-        halves = np.square(self.cells.centers).sum(axis=1) / 2
-        codes, steps, centers = (np.asarray(self.arrays[n]) for n in ("centroids", "centroid_steps", "cell_centers"))
-        return ByteCentroids(codes, steps, self.radii, centers, halves, np.asarray(self.arrays["cell_lists"]))
+        missing = max(0, ROWS - self.num_centroids)
+        codes = np.pad(self.arrays["centroids"], ((0, missing), (0, 0))) if missing else self.arrays["centroids"]
+        radii = np.pad(self.radii, (0, missing), constant_values=-np.inf)
+        return ByteCentroids(codes, np.pad(self._sums, (0, missing)), np.asarray(self.arrays["centroid_steps"]), radii)
 
     @cached_property
     def _sums(self) -> npt.NDArray[np.int32]:

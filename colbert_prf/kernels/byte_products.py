@@ -5,7 +5,8 @@ A component of the query is rounded to 14 bits and written as two digits of 7, s
 
     q · c ≈ unit · (128·Σ_d high[d]·c[d] + Σ_d low[d]·c[d] - 8192·Σ_d c[d])
 
-The sums are exact, so the only error is that of rounding the query, far below that of any residual.
+The sums are exact, so the only error is that of rounding the query, far below that of any residual. Where less will do,
+one digit is enough.
 """
 
 from __future__ import annotations
@@ -35,65 +36,100 @@ from colbert_prf.kernels.simd import (
     vector,
 )
 
-__all__ = ["multiply_bytes", "multiply_bytes_definition"]
+__all__ = ["byte_tile_once", "digits_of", "multiply_bytes", "multiply_bytes_definition"]
 
-_MIDDLE = 8192
 _WORTH_A_THREAD = 2000
 """Tiles that take as long as waking a thread does."""
 
 
-@intrinsic
-def _byte_tile(
-    _context: Any, rows: Any, row: Any, dim: Any, sums: Any, digits: Any, column: Any, width: Any, units: Any, out: Any
-) -> Any:
-    """Inner products of four rows of bytes and sixteen queries.
+def _byte_tile(num_digits: int, blocks: int) -> Any:
+    @intrinsic
+    def byte_tile(
+        _context: Any,
+        rows: Any,
+        row: Any,
+        dim: Any,
+        sums: Any,
+        digits: Any,
+        column: Any,
+        width: Any,
+        units: Any,
+        out: Any,
+        target: Any,
+    ) -> Any:
+        integer = types.int64
+        signature = types.void(rows, integer, integer, sums, digits, integer, integer, units, out, integer)
 
-    ``rows`` (num_rows, dim) int8 and their ``sums`` (num_rows,) int32; ``digits`` (2, dim / 4, width, 4) uint8, low and
-    high; ``units`` (width,) float32. For r in 0..3 and j in ``column`` .. ``column`` + 15::
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            arrays = Arrays(context, builder, signature, values)
+            rows, row, dim, sums, digits, column, width, units, out, target = arrays
+            count = 16 if arrays.multiplies_fours else 8
+            ints, floats = vector(INT32, count), vector(FLOAT, count)
+            numbers = [builder.add(row, int64(r)) for r in range(ROWS)]
+            starts = [builder.mul(number, dim) for number in numbers]
+            for lane in range(0, COLUMNS, count):
+                firsts = [builder.add(column, int64(lane + COLUMNS * block)) for block in range(blocks)]
+                totals = arrays.accumulators(ROWS, blocks * num_digits, ints, 0)
+                with cgutils.for_range_slice(builder, int64(0), dim, int64(4), INT64, inc=True) as (d, _):
+                    places = [builder.add(builder.mul(d, width), builder.mul(first, int64(4))) for first in firsts]
+                    high = builder.mul(dim, width)
+                    places = [
+                        builder.add(place, builder.mul(high, int64(digit)))
+                        for place in places
+                        for digit in range(num_digits)
+                    ]
+                    queries = [arrays.load(digits, place, ints) for place in places]
+                    for start, own in zip(starts, totals, strict=True):
+                        four = arrays.splat(arrays.load(rows, builder.add(start, d), INT32), ints)
+                        for query, total in zip(queries, own, strict=True):
+                            # One term at a time: two products of seven bits each still fit into 16.
+                            builder.store(add_dot_products(arrays, builder.load(total), [(query, four)]), total)
+                for block, first in enumerate(firsts):
+                    unit = arrays.load(units, first, floats)
+                    for r, number in enumerate(numbers):
+                        own = totals[r][block * num_digits : (block + 1) * num_digits]
+                        middle = ir.Constant(INT32, _middle(num_digits))
+                        middle = builder.mul(arrays.load(sums, number, INT32), middle)
+                        total = builder.load(own[0])
+                        for variable in own[1:]:
+                            seven = ir.Constant(ints, [7] * count)
+                            total = builder.add(total, builder.shl(builder.load(variable), seven))
+                        total = builder.sitofp(builder.sub(total, arrays.splat(middle, ints)), floats)
+                        place = builder.add(builder.mul(builder.add(target, int64(r)), width), first)
+                        arrays.store(builder.fmul(unit, total), out, place)
+            return context.get_dummy_value()
 
-        total = sum(rows[row + r, d] * (digits[0, d / 4, j, d % 4] + 128 * digits[1, d / 4, j, d % 4]) for d in dims)
-        out[row + r, j] = units[j] * (total - 8192 * sums[row + r])
-    """
-    integer = types.int64
-    signature = types.void(rows, integer, integer, sums, digits, integer, integer, units, out)
+        return signature, generate
 
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        arrays = Arrays(context, builder, signature, values)
-        rows, row, dim, sums, digits, column, width, units, out = arrays
-        count = 16 if arrays.multiplies_fours else 8
-        ints, floats = vector(INT32, count), vector(FLOAT, count)
-        numbers = [builder.add(row, int64(r)) for r in range(ROWS)]
-        starts = [builder.mul(number, dim) for number in numbers]
-        for lane in range(0, COLUMNS, count):
-            first = builder.add(column, int64(lane))
-            totals = arrays.accumulators(ROWS, 2, ints, 0)
-            with cgutils.for_range_slice(builder, int64(0), dim, int64(4), INT64, inc=True) as (d, _):
-                place = builder.add(builder.mul(d, width), builder.mul(first, int64(4)))
-                high = builder.add(place, builder.mul(dim, width))
-                queries = [arrays.load(digits, where, ints) for where in (place, high)]
-                for start, both in zip(starts, totals, strict=True):
-                    four = arrays.splat(arrays.load(rows, builder.add(start, d), INT32), ints)
-                    for query, total in zip(queries, both, strict=True):
-                        # One term at a time: two products of seven bits each still fit into 16.
-                        builder.store(add_dot_products(arrays, builder.load(total), [(query, four)]), total)
-            unit = arrays.load(units, first, floats)
-            for number, (low, high) in zip(numbers, totals, strict=True):
-                middle = builder.mul(arrays.load(sums, number, INT32), ir.Constant(INT32, _MIDDLE))
-                total = builder.add(builder.load(low), builder.shl(builder.load(high), ir.Constant(ints, [7] * count)))
-                total = builder.sitofp(builder.sub(total, arrays.splat(middle, ints)), floats)
-                arrays.store(builder.fmul(unit, total), out, builder.add(builder.mul(number, width), first))
-        return context.get_dummy_value()
-
-    return signature, generate
+    return byte_tile
 
 
-def _largest(dim: int) -> np.float32:
+def _middle(num_digits: int) -> int:
+    """Half of what digits of 7 bits can count to."""
+    return 1 << (7 * num_digits - 1)
+
+
+_byte_tile_twice = _byte_tile(2, 1)
+"""Inner products of four rows of bytes and sixteen queries, whose components are two digits.
+
+Arguments are (rows, row, dim, sums, digits, column, width, units, out, target): ``rows`` (num_rows, dim) int8 and their
+``sums`` (num_rows,) int32; ``digits`` (2, dim / 4, width, 4) uint8, low and high; ``units`` (width,) float32; ``out``
+float32 in rows of ``width``. For r in 0..3 and j in ``column`` .. ``column`` + 15::
+
+    total = sum(rows[row + r, d] * (digits[0, d / 4, j, d % 4] + 128 * digits[1, d / 4, j, d % 4]) for d in dims)
+    out[target + r, j] = units[j] * (total - 8192 * sums[row + r])
+"""
+byte_tile_once = _byte_tile(1, 2)
+"""The same for components of one digit, less 64 instead of 8192, and j in ``column`` .. ``column`` + 31."""
+
+
+def _largest(dim: int, num_digits: int) -> np.float32:
     """The largest number a component is rounded to: no sum of products may exceed 32 bits."""
-    return np.float32(min(_MIDDLE - 1, ((1 << 31) - 1) // (127 * dim)))
+    return np.float32(min(_middle(num_digits) - 1, ((1 << 31) - 1) // (127 * dim)))
 
 
 @compiled()
-def _digits(queries: Array, top: np.float32, digits: Array, units: Array) -> None:
+def _digits(queries: Array, top: np.float32, middle: int, digits: Array, units: Array) -> None:
     """Round queries (num_queries, dim) to ``digits``, whose other columns stay what they are, and their ``units``."""
     for i in range(queries.shape[0]):
         largest = np.float32(1e-30)
@@ -101,9 +137,19 @@ def _digits(queries: Array, top: np.float32, digits: Array, units: Array) -> Non
             largest = max(largest, abs(value))
         units[i] = largest / top
         for d in range(queries.shape[1]):
-            rounded = np.int32(np.rint(queries[i, d] / units[i])) + _MIDDLE
-            digits[0, d // 4, i, d % 4] = rounded & 127
-            digits[1, d // 4, i, d % 4] = rounded >> 7
+            rounded = np.int32(np.rint(queries[i, d] / units[i])) + middle
+            for digit in range(digits.shape[0]):
+                digits[digit, d // 4, i, d % 4] = (rounded >> (7 * digit)) & 127
+
+
+def digits_of(
+    queries: NDArray[np.float32], num_digits: int, width: int
+) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """Vectors in digits of 7 bits, (num_digits, dim / 4, width, 4), and in which units, (width,)."""
+    dim = queries.shape[1]
+    digits, units = np.zeros((num_digits, dim // 4, width, 4), np.uint8), np.zeros(width, np.float32)
+    _digits(queries, _largest(dim, num_digits), _middle(num_digits), digits, units)
+    return digits, units
 
 
 @compiled()
@@ -114,12 +160,12 @@ def _products(rows: Array, sums: Array, digits: Array, units: Array, start: int,
         # The last tile overlaps the one before rather than reading past the end.
         row = min(tile * ROWS, num_rows - ROWS)
         for column in range(0, width, COLUMNS):
-            _byte_tile(rows, row, dim, sums, digits, column, width, units, out)
+            _byte_tile_twice(rows, row, dim, sums, digits, column, width, units, out, row)
 
 
 def multiply_bytes_definition(rows: NDArray[np.int8], queries: NDArray[np.float32]) -> NDArray[np.float32]:
     """The definition of :func:`multiply_bytes` in NumPy."""
-    units = np.maximum(np.abs(queries).max(axis=1), np.float32(1e-30)) / _largest(queries.shape[1])
+    units = np.maximum(np.abs(queries).max(axis=1), np.float32(1e-30)) / _largest(queries.shape[1], 2)
     rounded = np.rint(queries / units[:, None]).astype(np.int64)
     out = np.zeros((len(rows), padded(len(queries))), np.float32)
     out[:, : len(queries)] = units * (rows.astype(np.int64) @ rounded.T).astype(np.float32)
@@ -158,8 +204,7 @@ def multiply_bytes(
     if len(rows) < ROWS:
         return multiply_bytes_definition(rows, queries)
     width = padded(len(queries))
-    digits, units = np.zeros((2, queries.shape[1] // 4, width, 4), np.uint8), np.zeros(width, np.float32)
-    _digits(queries, _largest(queries.shape[1]), digits, units)
+    digits, units = digits_of(queries, 2, width)
     out = np.empty((len(rows), width), np.float32)
     run(
         lambda start, stop: _products(rows, sums, digits, units, start, stop, out),

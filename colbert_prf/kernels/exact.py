@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -275,32 +276,46 @@ def _columns(queries: NDArray[np.float32]) -> NDArray[np.float32]:
     return columns
 
 
-def _byte_query(queries: NDArray[np.float32], table: NDArray[np.float32], codec: ResidualCodec) -> ByteQuery:
-    num_queries, dim = queries.shape
-    width, top, planes = padded(num_queries), codec.top, 8 // codec.bits
-    scaled = queries * codec.steps
-    units = np.maximum(np.abs(scaled).max(axis=1), np.float32(1e-30)) / 127
-    rounded = np.rint(scaled / units[:, None]).astype(np.int8)
-    size = dim // planes
-    stride = -(-size // CHUNK) * CHUNK
-    values = np.zeros((planes, stride // 4, width, 4), np.int8)
-    filled = np.zeros((num_queries, planes, stride), np.int8)
-    filled[:, :, :size] = rounded.reshape(num_queries, planes, size)
-    values[:, :, :num_queries] = filled.reshape(num_queries, planes, stride // 4, 4).transpose(1, 2, 0, 3)
-    factors, constants = np.zeros(width, np.float32), np.zeros(width, np.float32)
-    factors[:num_queries] = 2 * units
-    constants[:num_queries] = -top * units * rounded.sum(axis=1, dtype=np.int32)
+@compiled()
+def _round_query(
+    queries: Array, steps: Array, top: np.float32, values: Array, factors: Array, constants: Array
+) -> None:
+    """Fill the columns of a :class:`ByteQuery` that have query vectors (num_queries, dim)."""
+    size = queries.shape[1] // values.shape[0]
+    scaled = np.empty(queries.shape[1], np.float32)
+    for i in range(queries.shape[0]):
+        largest, total = np.float32(1e-30), np.int32(0)
+        for d in range(queries.shape[1]):
+            scaled[d] = queries[i, d] * steps[d]
+            largest = max(largest, abs(scaled[d]))
+        unit = largest / np.float32(127)
+        for plane in range(values.shape[0]):
+            for d in range(size):
+                rounded = np.int8(np.rint(scaled[plane * size + d] / unit))
+                values[plane, d // 4, i, d % 4] = rounded
+                total += rounded
+        factors[i] = 2 * unit
+        constants[i] = -top * unit * np.float32(total)
+
+
+@lru_cache(maxsize=8)
+def _plans(bits: int, top: int, fours: int) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
+    """``multipliers`` and ``plans``, see :mod:`.lanes`, where a plane has so many fours of dimensions."""
     multipliers = np.ones((8, 16), np.int16)
-    whole = (
-        planes,
-        codec.bits,
-        top * 0x01010101,
-        stride // 4,
-    )  # the symbols of walks have as many bits as their levels
-    if codec.bits == 8:
+    # The symbols of walks have as many bits as their levels.
+    whole = (8 // bits, bits, top * 0x01010101, fours)
+    if bits == 8:
         multipliers[1] = 16
-    plans = np.array([(2, 4, 0x0F0F0F0F, 0) if codec.bits == 8 else whole, whole], np.int64)
-    return ByteQuery(values, factors, constants, table, multipliers, plans, codec.ranges)
+    return multipliers, np.array([(2, 4, 0x0F0F0F0F, 0) if bits == 8 else whole, whole], np.int64)
+
+
+def _byte_query(queries: NDArray[np.float32], table: NDArray[np.float32], codec: ResidualCodec) -> ByteQuery:
+    width, planes = padded(len(queries)), 8 // codec.bits
+    fours = -(-queries.shape[1] // planes // CHUNK) * CHUNK // 4
+    values = np.zeros((planes, fours, width, 4), np.int8)
+    factors, constants = np.zeros(width, np.float32), np.zeros(width, np.float32)
+    _round_query(queries, codec.steps, np.float32(codec.top), values, factors, constants)
+    return ByteQuery(values, factors, constants, table, *_plans(codec.bits, codec.top, fours), codec.ranges)
 
 
 def maxsim_of_packed(

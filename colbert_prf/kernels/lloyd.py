@@ -292,7 +292,7 @@ def kmeans(
     num_vectors, dim = vectors.shape
     check_clustering(num_vectors, num_clusters, num_starts, max_iterations)
     distances = squared_distances(vectors, threads=threads, executor=executor)
-    spread = float(distances.sum(dtype=np.float64)) / (2 * num_vectors**2)
+    spread = float(distances.sum()) / (2 * num_vectors**2)
     limit = tolerance * spread / dim
     uniforms = draw_uniforms(seed, num_starts, num_clusters)
     places = np.empty((num_starts, num_clusters), np.int64)

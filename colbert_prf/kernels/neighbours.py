@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.eights import compare_eight_bits, compare_eight_pairs, compare_eight_walks
 from colbert_prf.kernels.probes import NONE, Neighbours, Probes, insert
 from colbert_prf.kernels.residuals import ResidualCodec
 from colbert_prf.kernels.simd import prefetch
+from colbert_prf.kernels.sixteens import compare_sixteen_bits, compare_sixteen_pairs, compare_sixteen_walks
 from colbert_prf.kernels.sketches import FOUR, SIDE_BY_SIDE, Sketches, dims_of, scale_unit
 
 __all__ = ["RoundedVectors", "nearest_definition", "nearest_sketches", "rounded_vectors", "settle"]
@@ -118,15 +118,15 @@ def _nearest(
             for block in range(start // SIDE_BY_SIDE, -(-stop // SIDE_BY_SIDE)):
                 first, at = block * SIDE_BY_SIDE, i * dims
                 if bits == 1:
-                    worth = compare_eight_bits(
+                    worth = compare_sixteen_bits(
                         sketches, block, chunks, values, at, factor, constant, score, farthest, near
                     )
                 elif walks:
-                    worth = compare_eight_walks(
+                    worth = compare_sixteen_walks(
                         sketches, block, chunks, values, at, factor, constant, score, farthest, near
                     )
                 else:
-                    worth = compare_eight_pairs(
+                    worth = compare_sixteen_pairs(
                         sketches, block, chunks, values, at, factor, constant, score, farthest, near
                     )
                 if worth:
@@ -137,19 +137,33 @@ def _nearest(
                     farthest = nearness[-1]
 
 
+@compiled()
+def _round(vectors: Array, steps: Array, walks: bool, top: np.float32, unit: np.float32, out: RoundedVectors) -> None:
+    dim = vectors.shape[1]
+    scaled = np.empty(dim, np.float32)
+    for i in range(vectors.shape[0]):
+        largest, total = np.float32(1e-30), np.int32(0)
+        for d in range(dim):
+            scaled[d] = vectors[i, d] * steps[d]
+            largest = max(largest, abs(scaled[d]))
+        size = largest / np.float32(127)
+        for d in range(dim):
+            rounded = np.int8(np.rint(scaled[d] / size))
+            # A chunk of walks has four dimensions of each plane of the codec, not sixteen that follow each other.
+            plane, place = d // (dim // 4), d % (dim // 4)
+            out.values[i, place // FOUR * 16 + plane * FOUR + place % FOUR if walks else d] = rounded
+            total += rounded
+        out.factors[i] = 2 * size * unit
+        out.constants[i] = -top * size * unit * np.float32(total)
+
+
 def rounded_vectors(vectors: NDArray[np.float32], codec: ResidualCodec) -> RoundedVectors:
     """Round vectors (num_vectors, dim) to bytes, to compare them with sketches."""
     count, dim = vectors.shape
-    scaled = vectors * codec.steps
-    units = np.maximum(np.abs(scaled).max(axis=1), np.float32(1e-30)) / np.float32(127)
     values = np.zeros((count, dims_of(dim, codec.bits)), np.int8)
-    rounded = np.rint(scaled / units[:, None])
-    if codec.walks:
-        # A chunk has four dimensions of each plane of the codec, not sixteen that follow each other.
-        rounded = rounded.reshape(count, 4, -1, FOUR).swapaxes(1, 2).reshape(count, dim)
-    values[:, :dim] = rounded
-    constants = -codec.top * units * scale_unit(codec) * values.sum(axis=1, dtype=np.int32)
-    return RoundedVectors(values, 2 * units * scale_unit(codec), constants.astype(np.float32))
+    out = RoundedVectors(values, np.empty(count, np.float32), np.empty(count, np.float32))
+    _round(vectors, codec.steps, codec.walks, np.float32(codec.top), scale_unit(codec), out)
+    return out
 
 
 def nearest_sketches(
@@ -196,10 +210,11 @@ def nearest_sketches(
 
 @compiled()
 def _settle(token_ids: Array, products: Array, known: Array, similarities: Array) -> None:
-    for i in range(token_ids.shape[0]):
-        for j in range(token_ids.shape[1]):
-            if token_ids[i, j] >= 0 and products[i, j] > similarities[i, -1]:
-                insert(known[i], similarities[i], token_ids[i, j], products[i, j])
+    for i in range(products.shape[0]):
+        tokens = token_ids[i % token_ids.shape[0]]
+        for j in range(products.shape[1]):
+            if tokens[j] >= 0 and products[i, j] > similarities[i, -1]:
+                insert(known[i], similarities[i], tokens[j], products[i, j])
 
 
 def settle(
@@ -212,8 +227,10 @@ def settle(
 
     Parameters
     ----------
-    token_ids, products : of shape (num_vectors, kept)
-        Tokens and how near they are; a token below 0 is passed over.
+    token_ids : of shape (num_vectors, kept), or (1, kept) where all have the same
+        A token below 0 is passed over.
+    products : of shape (num_vectors, kept)
+        How near they are.
     known, similarities : of shape (num_vectors, count)
         Tokens, nearest first, and how near they are.
 

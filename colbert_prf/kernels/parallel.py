@@ -7,18 +7,14 @@ once. Each range writes its own part of the result, so the result does not depen
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
-from threading import Event
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["ALONE", "Workers", "run", "share"]
-
-LONGEST_START = 0.0005
-"""Seconds to wait for a thread to begin."""
 
 
 class Workers(TypedDict):
@@ -101,7 +97,8 @@ def share(
     executor : concurrent.futures.Executor, optional
         Where the other ``threads - 1`` run; without it, everything runs here.
     beside : callable, optional
-        What the calling thread does before it takes part.
+        What the calling thread does before it takes part. It should soon do something for which it does without the
+        interpreter: only then do the others begin, or after the 5 ms Python lets a thread go on.
 
     Examples
     --------
@@ -109,25 +106,17 @@ def share(
     beside
     at work
     """
-    taken, begun = np.zeros(1, np.int64), Event()
-
-    def work() -> None:
-        begun.set()
-        kernel(taken)
-
-    others = [executor.submit(work) for _ in range(threads - 1)] if executor is not None else []
+    taken = np.zeros(1, np.int64)
+    others = [executor.submit(kernel, taken) for _ in range(threads - 1)] if executor is not None else []
     try:
         if beside is not None:
-            if others:
-                # A thread that has not begun when the interpreter is busy again gets its turn after 5 ms.
-                begun.wait(LONGEST_START)
             beside()
         kernel(taken)
     finally:
         _wait_for(others)
 
 
-def _wait_for(others: list[Future[None]]) -> None:
+def _wait_for(others: Sequence[Future[Any]]) -> None:
     for other in others:
         # A worker that has not begun has nothing left to do; waiting for it could deadlock a pool inside a pool.
         if not other.cancel():

@@ -1,22 +1,25 @@
 """The centroids whose document vectors are worth comparing with given vectors.
 
-They are looked for in the lists of the nearest cells, which the codec has to find the centroid of a vector.
+All are compared, in bytes: products that are right to a hundredth or two are enough to choose by.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir
+from numba import types
 from numpy.typing import NDArray
 
-from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.simd import AHEAD, check_dim, prefetch, product_of_bytes
+from colbert_prf.kernels.byte_products import byte_tile_once, digits_of
+from colbert_prf.kernels.compiled import Array, compiled, intrinsic
+from colbert_prf.kernels.simd import COLUMNS, FLOAT, ROWS, Arrays, check_dim, int64, vector
 
-__all__ = ["CELLS", "NONE", "ByteCentroids", "Neighbours", "Probes", "best_probes", "insert"]
+__all__ = ["NONE", "ByteCentroids", "Neighbours", "Probes", "best_probes", "insert"]
 
-CELLS = 3
-"""Cells whose centroids are compared with a vector: some 1,000 of 8,192, where one has 512."""
+AT_ONCE = 2 * COLUMNS
+"""Vectors that are compared with a centroid at once."""
 NONE = -1
 """In place of a row or a centroid where there is none."""
 
@@ -64,64 +67,65 @@ class Probes(NamedTuple):
 
 
 class ByteCentroids(NamedTuple):
-    """Centroids and the cells that lead to them, in bytes: ``codes · steps``.
+    """Centroids in bytes: ``codes · steps``.
 
-    ``codes`` (num_centroids, dim) int8, ``radii`` (num_centroids,), ``centers`` (num_cells, dim) int8, half the squared
-    length of each centre in ``halves`` (num_cells,), and the ``lists`` of the cells (num_cells, list_length) uint16.
+    ``codes`` (num_centroids, dim) int8, at least :data:`~.simd.ROWS` of them, the ``sums`` of each (num_centroids,)
+    int32, ``steps`` (dim,) and ``radii`` (num_centroids,) float32.
     """
 
     codes: NDArray[np.int8]
+    sums: NDArray[np.int32]
     steps: NDArray[np.float32]
     radii: NDArray[np.float32]
-    centers: NDArray[np.int8]
-    halves: NDArray[np.float32]
-    lists: NDArray[np.uint16]
+
+
+@intrinsic
+def _any_promised(_context: Any, products: Any, place: Any, reaches: Any, column: Any, radius: Any, least: Any) -> Any:
+    """Whether ``products[place + j] + radius * reaches[column + j] > least[column + j]`` for some j of 32."""
+    number = types.int64
+    signature = types.boolean(products, number, reaches, number, types.float32, least)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        arrays = Arrays(context, builder, signature, values)
+        products, place, reaches, column, radius, least = arrays
+        floats, found = vector(FLOAT, COLUMNS), None
+        for start in range(0, AT_ONCE, COLUMNS):
+            here, there = builder.add(place, int64(start)), builder.add(column, int64(start))
+            reach = builder.fmul(arrays.load(reaches, there, floats), arrays.splat(radius, floats))
+            promise = builder.fadd(arrays.load(products, here, floats), reach)
+            more = builder.fcmp_ordered(">", promise, arrays.load(least, there, floats))
+            found = more if found is None else builder.or_(found, more)
+        return arrays.call(f"llvm.vector.reduce.or.v{COLUMNS}i1", ir.IntType(1), found)
+
+    return signature, generate
 
 
 @compiled()
-def _probe(
-    centroids: ByteCentroids, values: Array, units: Array, lengths: Array, reach: np.float32, floors: Array, out: Probes
-) -> None:
-    codes, radii, centers, halves, lists = (
-        centroids.codes,
-        centroids.radii,
-        centroids.centers,
-        centroids.halves,
-        centroids.lists,
-    )
-    dim = codes.shape[1]
-    nearest = np.empty(min(CELLS, centers.shape[0]), np.int64)
-    nearness = np.empty(nearest.shape[0], np.float32)
-    compared = np.full(codes.shape[0], NONE, np.int32)
-    for i in range(values.shape[0]):
-        probed, promises, unit, length = out.centroids[i], out.promises[i], units[i], lengths[i]
-        nearest[:], nearness[:], least = NONE, -np.inf, np.float32(-np.inf)
-        for cell in range(centers.shape[0]):
-            # Nearest to the vector at unit length.
-            product = unit * np.float32(product_of_bytes(centers, cell * dim, values, i * dim, dim))
-            near = product - length * halves[cell]
-            if near > least:
-                insert(nearest, nearness, cell, near)
-                least = nearness[-1]
-        # An entry that is not a centroid's: what promises as much or less does not come in.
-        probed[:], promises[:], least = NONE, floors[i], floors[i]
-        for cell in nearest:
-            for place in range(lists.shape[1]):
-                centroid = lists[cell, place]
-                if place + AHEAD < lists.shape[1]:
-                    prefetch(codes, lists[cell, place + AHEAD] * dim)
-                    prefetch(codes, lists[cell, place + AHEAD] * dim + 64)
-                if compared[centroid] != i:
-                    compared[centroid] = i
-                    product = unit * np.float32(product_of_bytes(codes, centroid * dim, values, i * dim, dim))
-                    promise = product + reach * length * radii[centroid]
-                    if promise > least:
-                        insert(probed, promises, centroid, promise)
-                        least = promises[-1]
-        for j in range(probed.shape[0]):
-            if probed[j] == NONE:
-                probed[j], promises[j] = 0, -np.inf
-            out.products[i, j] = promises[j] - reach * length * radii[probed[j]]
+def _probe(centroids: ByteCentroids, digits: Array, units: Array, reaches: Array, least: Array, out: Probes) -> None:
+    codes, sums, radii = centroids.codes, centroids.sums, centroids.radii
+    num_centroids, dim = codes.shape
+    width, num_vectors = units.shape[0], out.centroids.shape[0]
+    tile = np.empty((ROWS, width), np.float32)
+    for first in range(0, num_centroids, ROWS):
+        # The last tile overlaps the one before rather than reading past the end.
+        row = min(first, num_centroids - ROWS)
+        for column in range(0, width, AT_ONCE):
+            byte_tile_once(codes, row, dim, sums, digits, column, width, units, tile, 0)
+        for centroid in range(first, min(first + ROWS, num_centroids)):
+            products, radius = tile[centroid - row], radii[centroid]
+            for column in range(0, width, AT_ONCE):
+                if not _any_promised(tile, (centroid - row) * width + column, reaches, column, radius, least):
+                    continue
+                for i in range(column, min(column + AT_ONCE, num_vectors)):
+                    promise = products[i] + reaches[i] * radius
+                    if promise > least[i]:
+                        insert(out.centroids[i], out.promises[i], centroid, promise)
+                        least[i] = max(least[i], out.promises[i, -1])
+    for i in range(num_vectors):
+        for j in range(out.centroids.shape[1]):
+            if out.centroids[i, j] == NONE:
+                out.centroids[i, j] = 0
+            out.products[i, j] = out.promises[i, j] - reaches[i] * radii[out.centroids[i, j]]
 
 
 def best_probes(
@@ -134,8 +138,7 @@ def best_probes(
     """The centroids whose document vectors are worth comparing with each vector.
 
     A vector near υ need not have the centroid nearest to υ: document vectors lie about a centroid at the distance of
-    its radius, so a centroid promises υ·c + reach·|υ|·radius(c). Of the centroids in the lists of the :data:`CELLS`
-    cells nearest to υ, those that promise most are given.
+    its radius, so a centroid promises υ·c + reach·|υ|·radius(c). Those that promise most are given.
 
     Parameters
     ----------
@@ -150,21 +153,19 @@ def best_probes(
     Examples
     --------
     >>> axis = np.eye(1, 16, dtype=np.float32)
-    >>> codes = (np.array([[50], [40], [10]]) * axis).astype(np.int8)
-    >>> radii, lists = np.array([0.1, 0.6, 0.1], np.float32), np.array([[0, 1, 2]], np.uint16)
-    >>> halves, steps = np.array([0.125], np.float32), np.full(16, 0.01, np.float32)
-    >>> best_probes(ByteCentroids(codes, steps, radii, codes[:1], halves, lists), axis, 2, 0.4).centroids.tolist()
-    [[1, 0]]
+    >>> codes = (np.array([[50], [40], [10], [0]]) * axis).astype(np.int8)
+    >>> radii, steps = np.array([0.1, 0.6, 0.1, 0.1], np.float32), np.full(16, 0.01, np.float32)
+    >>> best_probes(ByteCentroids(codes, codes.sum(axis=1, dtype=np.int32), steps, radii), axis, 2, 0.4).centroids
+    array([[1, 0]])
     """
     check_dim(vectors.shape[1])
     shape = (len(vectors), min(probes, len(centroids.codes)))
-    out = Probes(np.empty(shape, np.int64), np.empty(shape, np.float32), np.empty(shape, np.float32))
-    if floors is None:
-        floors = np.full(len(vectors), -np.inf, np.float32)
-    scaled = vectors * centroids.steps
-    # Numbers of 16 bits, whose products with bytes stay below 2**31 together.
-    largest = min((1 << 15) - 1, ((1 << 31) - 1) // (127 * vectors.shape[1]))
-    units = np.maximum(np.abs(scaled).max(axis=1), np.float32(1e-30)) / np.float32(largest)
-    values = np.rint(scaled / units[:, None]).astype(np.int16)
-    _probe(centroids, values, units, np.linalg.norm(vectors, axis=1), np.float32(reach), floors, out)
+    out = Probes(np.full(shape, NONE), np.full(shape, -np.inf, np.float32), np.empty(shape, np.float32))
+    width = -(-len(vectors) // AT_ONCE) * AT_ONCE
+    digits, units = digits_of(vectors * centroids.steps, 1, width)
+    # To the columns without a vector nothing is promised.
+    reaches, least = np.zeros(width, np.float32), np.full(width, np.inf, np.float32)
+    reaches[: len(vectors)] = reach * np.linalg.norm(vectors, axis=1)
+    least[: len(vectors)] = -np.inf if floors is None else floors
+    _probe(centroids, digits, units, reaches, least, out)
     return out

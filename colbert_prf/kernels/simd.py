@@ -299,29 +299,6 @@ def float_tile(
 
 
 @intrinsic
-def product_of_bytes(_context: Any, rows: Any, start: Any, values: Any, first: Any, count: Any) -> Any:
-    """``sum(rows[start + d] * values[first + d] for d in range(count))`` as int32; the count is a multiple of 16.
-
-    ``rows`` are int8, ``values`` int16, and no partial sum exceeds int32.
-    """
-    integer = types.int64
-    signature = types.int32(rows, integer, values, integer, integer)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        arrays = Arrays(context, builder, signature, values)
-        rows, start, values, first, count = arrays
-        shorts, sums = vector(INT16, 16), vector(INT32, 8)
-        total = arrays.accumulators(1, 1, sums, 0)[0][0]
-        with cgutils.for_range_slice(builder, int64(0), count, int64(16), INT64, inc=True) as (d, _):
-            row = builder.sext(arrays.load(rows, builder.add(start, d), vector(INT8, 16)), shorts)
-            value = arrays.load(values, builder.add(first, d), shorts)
-            builder.store(builder.add(builder.load(total), _sum_of_neighbours(arrays, row, value)), total)
-        return arrays.call("llvm.vector.reduce.add.v8i32", INT32, builder.load(total))
-
-    return signature, generate
-
-
-@intrinsic
 def prefetch(_context: Any, array: Any, index: Any) -> Any:
     """Ask for the cache line of the element ``index`` of an array, which may lie outside of it; nothing is read."""
     signature = types.void(array, types.int64)

@@ -1,6 +1,6 @@
 """Sketches of document vectors: their residuals at two bits a dimension, those of one centroid side by side.
 
-In the store the vectors of a centroid lie far apart, and reading one costs more than comparing it. Eight sketches are
+In the store the vectors of a centroid lie far apart, and reading one costs more than comparing it. Sixteen sketches are
 interleaved, so that they are compared at once, each in its own lanes.
 """
 
@@ -19,7 +19,7 @@ from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, LEVEL_DISTANCE, R
 __all__ = ["Sketches", "dims_of", "rows_by_code", "scale_unit", "sketch_codec", "sketch_packed", "sketch_vectors"]
 
 SKETCH_BITS = 2
-SIDE_BY_SIDE = 8
+SIDE_BY_SIDE = 16
 """Sketches that are interleaved."""
 FOUR = 4
 """Dimensions of one sketch that lie next to each other."""
@@ -30,8 +30,8 @@ class Sketches(NamedTuple):
     """The document vectors of each centroid, side by side.
 
     ``rows`` (num_rows,) int32, centroid by centroid and ascending, ``starts`` (num_centroids + 1,) where each centroid
-    begins, ``packed`` (num_rows / 8, chunks, 8, 4) uint8, the residuals as :func:`sketch_codec` has them, and their
-    ``scales`` and ``gains`` (num_rows,) uint8, the last three filled up with zeros to a multiple of 8 rows.
+    begins, ``packed`` (num_rows / 16, chunks, 16, 4) uint8, the residuals as :func:`sketch_codec` has them, and their
+    ``scales`` and ``gains`` (num_rows,) uint8, the last three filled up with zeros to a multiple of 16 rows.
 
     A byte of ``packed`` has as many dimensions as there is room for, from its lowest bits up: those that are d, d + 4,
     d + 8, ... of the chunk. Walks (:mod:`.walks`) are kept as they are: a chunk has the four bytes of one.

@@ -54,7 +54,7 @@ class Store:
             packed = sketches.packed.transpose(0, 2, 1, 3).reshape(-1, dim // 4)[:400]
             return self.decoded_from(packed[np.argsort(sketches.rows)])
         planes = [(sketches.packed >> np.uint8(plane * bits)) & ((1 << bits) - 1) for plane in range(8 // bits)]
-        # (blocks, chunks, 8, planes, 4) to (blocks, 8, chunks, planes, 4)
+        # (blocks, chunks, 16, planes, 4) to (blocks, 16, chunks, planes, 4)
         codes = np.stack(planes, axis=3).transpose(0, 2, 1, 3, 4).reshape(-1, dims_of(dim, bits))
         assert not codes[:, dim:].any()
         levels = np.empty((400, dim), np.uint8)

@@ -1,82 +1,75 @@
-"""The centroids to probe, found through the cells, against comparing with all."""
+"""The centroids to probe, against the definition."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from colbert_prf.kernels.compiled import compiled
-from colbert_prf.kernels.probes import CELLS, ByteCentroids, best_probes
-from colbert_prf.kernels.simd import product_of_bytes
+from colbert_prf import EncodedDocument, Index
+from colbert_prf.kernels.probes import ByteCentroids, best_probes
 
 
-def byte_centroids(num_centroids: int, num_cells: int, dim: int, list_length: int) -> ByteCentroids:
-    """Random centroids; the lists have the first numbers, those of cell i begin at i."""
+def byte_centroids(num_centroids: int, dim: int) -> ByteCentroids:
     random = np.random.default_rng(8)
     codes = random.integers(-127, 128, (num_centroids, dim)).astype(np.int8)
     steps = (random.random(dim) / 50 + 0.001).astype(np.float32)
-    centers = random.integers(-127, 128, (num_cells, dim)).astype(np.int8)
-    halves = (np.square(centers * steps).sum(axis=1) / 2).astype(np.float32)
-    lists = (np.arange(num_cells)[:, None] + np.arange(list_length)) % num_centroids
-    return ByteCentroids(
-        codes, steps, random.random(num_centroids).astype(np.float32), centers, halves, lists.astype(np.uint16)
-    )
+    return with_sums(codes, steps, random.random(num_centroids).astype(np.float32))
 
 
-SHAPES = [(3, 1, 5, 16), (9, 3, 1, 32), (203, 5, 24, 48), (64, 17, 37, 128), (4, 4, 17, 128)]
+def with_sums(codes, steps, radii) -> ByteCentroids:
+    return ByteCentroids(codes, codes.sum(axis=1, dtype=np.int32), steps, radii)
 
 
-@pytest.mark.parametrize(("num_centroids", "num_cells", "num_vectors", "dim"), SHAPES)
-@pytest.mark.parametrize("part", [1.0, 0.4])
-def test_the_centroids_to_probe_are_those_of_the_nearest_cells_that_promise_most(
-    num_centroids, num_cells, num_vectors, dim, part
-):
-    centroids = byte_centroids(num_centroids, num_cells, dim, max(1, int(part * num_centroids)))
+SHAPES = [(4, 5, 16), (9, 1, 32), (203, 24, 48), (64, 37, 128), (4, 17, 128), (5, 70, 16)]
+
+
+@pytest.mark.parametrize(("num_centroids", "num_vectors", "dim"), SHAPES)
+def test_the_centroids_to_probe_are_those_that_promise_most(num_centroids, num_vectors, dim):
+    centroids = byte_centroids(num_centroids, dim)
     vectors = (np.random.default_rng(9).standard_normal((num_vectors, dim)) / 4).astype(np.float32)
     found = best_probes(centroids, vectors, 7, 0.5)
-    products = vectors @ (centroids.codes * centroids.steps).T
-    lengths = np.linalg.norm(vectors, axis=1)[:, None]
-    promises = products + 0.5 * lengths * centroids.radii
-    centers = centroids.centers * centroids.steps
-    distances = np.square(vectors[:, None] / lengths[:, None] - centers).sum(axis=2)
-    for i, nearest in enumerate(np.argsort(distances, axis=1)[:, :CELLS]):
-        listed = np.unique(centroids.lists[nearest]).astype(np.int64)
-        expected = listed[np.argsort(-promises[i, listed])[:7]]
-        count = len(expected)
-        assert found.centroids[i, :count].tolist() == expected.tolist()
-        assert np.isneginf(found.promises[i, count:]).all()
-        assert found.promises[i, :count] == pytest.approx(promises[i, expected], abs=1e-3)
-        assert found.products[i, :count] == pytest.approx(products[i, expected], abs=1e-3)
+    # Vectors are rounded to 127 levels, each by itself.
+    scaled = vectors * centroids.steps
+    units = np.abs(scaled).max(axis=1, keepdims=True) / 63
+    products = (np.rint(scaled / units) * units) @ centroids.codes.T.astype(np.float32)
+    promises = products + 0.5 * np.linalg.norm(vectors, axis=1)[:, None] * centroids.radii
+    expected = np.argsort(-promises, axis=1)[:, :7]
+    assert found.centroids.tolist() == expected.tolist()
+    assert found.promises == pytest.approx(np.take_along_axis(promises, expected, axis=1), abs=1e-4)
+    assert found.products == pytest.approx(np.take_along_axis(products, expected, axis=1), abs=1e-4)
+
+
+def test_rounding_costs_little():
+    centroids = byte_centroids(64, 128)
+    vectors = (np.random.default_rng(9).standard_normal((37, 128)) / 11).astype(np.float32)
+    found = best_probes(centroids, vectors, 64, 0.5)
+    exact = vectors @ (centroids.codes * centroids.steps).T
+    lengths = np.linalg.norm(centroids.codes * centroids.steps, axis=1)
+    missed = found.products - np.take_along_axis(exact, found.centroids, axis=1)
+    assert np.abs(missed / lengths[found.centroids]).max() < 0.03
 
 
 def test_a_centroid_that_promises_no_more_than_the_floor_is_not_probed():
     codes = np.array([[90], [50], [20], [70], [10]], np.int8) * np.eye(1, 16, dtype=np.int8)
-    steps, lists = np.full(16, 0.01, np.float32), np.arange(5, dtype=np.uint16)[None]
-    centroids = ByteCentroids(codes, steps, np.zeros(5, np.float32), codes[:1], np.array([0.4], np.float32), lists)
+    centroids = with_sums(codes, np.full(16, 0.01, np.float32), np.zeros(5, np.float32))
     vectors, floors = np.repeat(np.eye(1, 16, dtype=np.float32), 2, axis=0), np.array([0.6, 0.95], np.float32)
     found = best_probes(centroids, vectors, 3, 0.5, floors)
     assert found.centroids[0, :2].tolist() == [0, 3]
     assert np.isneginf(found.promises).tolist() == [[False, False, True], [True, True, True]]
 
 
+@pytest.mark.parametrize("num_centroids", [1, 2, 3, 5])
+def test_a_codec_of_few_centroids_is_filled_up_with_some_that_are_never_probed(tmp_path, num_centroids):
+    vectors = np.eye(num_centroids, 16, dtype=np.float32)
+    documents = [("d", EncodedDocument(np.zeros(num_centroids, np.int32), vectors))]
+    index = Index.create_from_vectors(tmp_path / "i", documents, bits=4, vocabulary_size=9, progress=False)
+    codec = index.snapshot.codec
+    assert len(codec.byte_centroids.codes) == max(4, codec.num_centroids)
+    found = best_probes(codec.byte_centroids, np.concatenate([vectors, 0 * vectors[:1]]), 9, 0.5)
+    probed = found.centroids[np.isfinite(found.promises)]
+    assert set(probed.tolist()) == set(range(codec.num_centroids))
+
+
 def test_vectors_that_are_not_filled_up_are_refused():
     with pytest.raises(ValueError, match="multiple of 16, found 24"):
-        best_probes(byte_centroids(3, 1, 24, 3), np.ones((2, 24), np.float32), 2, 0.5)
-
-
-@compiled()
-def _products(rows, values, out):
-    dim = rows.shape[1]
-    for i in range(rows.shape[0]):
-        out[i] = product_of_bytes(rows, i * dim, values, i * dim, dim)
-
-
-@pytest.mark.parametrize("dim", [16, 48, 128, 768])
-def test_a_product_of_bytes_and_shorts_is_exact_up_to_the_largest(dim):
-    random = np.random.default_rng(4)
-    rows = random.integers(-127, 128, (5, dim)).astype(np.int8)
-    values = random.integers(-32767, 32768, (5, dim)).astype(np.int16)
-    rows[3], values[3], values[4] = -127, 2700, -32767 // (1 + dim // 512)
-    found = np.empty(5, np.int64)
-    _products(rows, values, found)
-    assert found.tolist() == (rows.astype(np.int64) * values).sum(axis=1).tolist()
+        best_probes(byte_centroids(4, 24), np.ones((2, 24), np.float32), 2, 0.5)

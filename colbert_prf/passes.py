@@ -101,11 +101,16 @@ class CompressedPasses(Passes):
 
         early = Early(count, learn_early)
         self._state = first_pass(self.source, query, k, self.effort, allowed=self.allowed, early=early)
-        found, ((few, expansion),) = best_of(self._state.scored, count), lessons
-        if not np.array_equal(found.positions, few.positions):
+        ((few, expansion),) = lessons
+        if not self._are_best(few, count):
             with self.effort.stage("expansion"):
-                expansion = learn(found, self.effort.workers)
+                expansion = learn(best_of(self._state.scored, count), self.effort.workers)
         return partial(best_of, self._state.scored, k), expansion
+
+    def _are_best(self, few: Found, count: int) -> bool:
+        """Whether some documents are for certain the best ``count`` of the first pass."""
+        found = len(few.scores)
+        return found == count and (count == 0 or np.count_nonzero(self._state.scores >= few.scores[-1]) == count)
 
     def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int | None = None) -> Found:
         """Score the added vectors, and what the first pass did not see."""

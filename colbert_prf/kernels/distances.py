@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
+from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import types
 from numpy.typing import NDArray
 
-from colbert_prf.kernels.compiled import Array, compiled
+from colbert_prf.kernels.compiled import Array, compiled, intrinsic
 from colbert_prf.kernels.parallel import run
-from colbert_prf.kernels.simd import COLUMNS, ROWS, float_tile
+from colbert_prf.kernels.simd import COLUMNS, FLOAT, INT32, ROWS, Arrays, add_tile, float_tile, int64, vector
 
 __all__ = ["MAX_VECTORS", "copy_row", "squared_distances", "squared_distances_definition"]
 
@@ -44,28 +47,63 @@ def _squares(vectors: Array, blocks: Array, out: Array) -> None:
             out[row + r] = products[r, row + r - block * COLUMNS]
 
 
+@intrinsic
+def _distance_tile(
+    _context: Any, vectors: Any, row: Any, dim: Any, blocks: Any, first: Any, squares: Any, out: Any, width: Any
+) -> Any:
+    """Squared distances of four vectors and the sixteen of a block.
+
+    For r in 0..3 and j in 0..15, with ``blocks`` as in :func:`squared_distances` and ``first`` the first of its block::
+
+        product = sum(vectors[row + r, d] * blocks[first // 16, d, j] for d in range(dim))
+        out[row + r, first + j] = max(squares[row + r] + squares[first + j] - 2 * product, 0)
+
+    and if ``first > row``, to the right of the diagonal, also ``out[first + j, row + r]``.
+    """
+    integer = types.int64
+    signature = types.void(vectors, integer, integer, blocks, integer, squares, out, integer)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        arrays = Arrays(context, builder, signature, values)
+        vectors, row, dim, blocks, first, squares, out, width = arrays
+        eight = vector(FLOAT, 8)
+        sums = arrays.accumulators(ROWS, 2, eight, 0.0)
+        add_tile(arrays, sums, vectors, row, dim, blocks, builder.mul(first, dim), int64(COLUMNS))
+        twice, nothing = (ir.Constant(eight, [value] * 8) for value in (2.0, 0.0))
+        tile = []
+        for r, own in enumerate(sums):
+            number = builder.add(row, int64(r))
+            square = arrays.splat(arrays.load(squares, number, FLOAT), eight)
+            tile.append([])
+            for half, variable in enumerate(own):
+                column = builder.add(first, int64(8 * half))
+                both = builder.fadd(square, arrays.load(squares, column, eight))
+                value = builder.fsub(both, builder.fmul(builder.load(variable), twice))
+                value = builder.select(builder.fcmp_ordered(">", value, nothing), value, nothing)
+                arrays.store(value, out, builder.add(builder.mul(number, width), column))
+                tile[r].append(value)
+        with builder.if_then(builder.icmp_signed(">", first, row)):
+            for j in range(COLUMNS):
+                place = builder.add(builder.mul(builder.add(first, int64(j)), width), row)
+                arrays.store(_column(builder, [own[j // 8] for own in tile], j % 8), out, place)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _column(builder: ir.IRBuilder, rows: list[Any], lane: int) -> Any:
+    """One lane of each of four vectors of eight."""
+    pair, both = (ir.Constant(vector(INT32, len(lanes)), lanes) for lanes in ([lane, 8 + lane], [0, 1, 2, 3]))
+    first, second = (builder.shuffle_vector(*rows[r : r + 2], pair) for r in (0, 2))
+    return builder.shuffle_vector(first, second, both)
+
+
 @compiled()
 def _distances(vectors: Array, blocks: Array, squares: Array, start: int, stop: int, out: Array) -> None:
     """``out[i, j] = out[j, i] = |v_i|² + |v_j|² - 2 v_i·v_j`` for the blocks of i in ``[start, stop)`` and i <= j."""
-    num_vectors, dim = len(out), vectors.shape[1]
-    tile = np.empty((ROWS, COLUMNS), np.float32)
-    zero = np.float32(0)
-    for row in range(start * COLUMNS, min(stop * COLUMNS, num_vectors), ROWS):
-        height = min(ROWS, num_vectors - row)
+    for row in range(start * COLUMNS, stop * COLUMNS, ROWS):
         for block in range(row // COLUMNS, len(blocks)):
-            first = block * COLUMNS
-            float_tile(vectors, row, dim, blocks, first * dim, COLUMNS, tile, 0, COLUMNS)
-            norms = squares[first:]
-            for r in range(height):
-                products, place, square = tile[r], out[row + r, first:], squares[row + r]
-                for j in range(COLUMNS):
-                    value = square + norms[j] - (products[j] + products[j])
-                    products[j] = value if value > zero else zero
-                    place[j] = products[j]
-            if first > row:  # to the right of the diagonal: the mirror image is not computed
-                for j in range(min(COLUMNS, num_vectors - first)):
-                    for r in range(height):
-                        out[first + j, row + r] = tile[r, j]
+            _distance_tile(vectors, row, vectors.shape[1], blocks, block * COLUMNS, squares, out, out.shape[1])
 
 
 def squared_distances(
@@ -104,7 +142,7 @@ def squared_distances(
     _squares(centred, blocks, squares)
     if not np.isfinite(squares).all():
         raise ValueError("cannot cluster vectors with values that are not finite (NaN, infinity or too large)")
-    out = np.empty((num_vectors, width), np.float32)
+    out = np.empty((width, width), np.float32)
     run(
         lambda start, stop: _distances(centred, blocks, squares, start, stop, out),
         len(blocks),
@@ -113,4 +151,4 @@ def squared_distances(
         shortest=WORTH_A_THREAD,
     )
     out[:, num_vectors:] = 0
-    return out
+    return out[:num_vectors]

@@ -31,11 +31,11 @@ __all__ = [
     "ResidualCodec",
     "decode",
     "decode_definition",
-    "decode_row",
     "encode",
     "encode_definition",
     "levels_of",
     "pack",
+    "read_row",
     "train",
     "unpack",
 ]
@@ -330,29 +330,26 @@ def _unpack_row(packed: Array, bits: int, walks: bool, row: int, levels: Array) 
                 levels[plane * width + i] = (packed[row, i] >> (plane * bits)) & mask
 
 
-@compiled(fastmath={"contract"})
-def decode_row(
-    packed: Array, scales: Array, codes: Array, centroids: Array, codec: ResidualCodec, steps: Array, row: int,
-    levels: Array, out: Array,
-) -> None:  # fmt: skip
-    """Decode one vector into ``out`` (dim,); ``levels`` (dim,) is room for its bytes."""
-    centroid, half = centroids[codes[row]], 4 if codec.walks else 8
-    top = np.float32(TOP if codec.walks else (1 << codec.bits) - 1)
-    _unpack_row(packed, codec.bits, codec.walks, row, levels)
-    number = np.int64(scales[row])
-    scale = codec.ranges[0, 0] + codec.ranges[0, 1] * np.float32(number & ((1 << half) - 1))
-    gain = codec.ranges[1, 0] + codec.ranges[1, 1] * np.float32(number >> half)
-    for d in range(centroids.shape[1]):
-        out[d] = gain * (centroid[d] + scale * (steps[d] * (2 * np.float32(levels[d]) - top)))
-
-
 @compiled()
+def read_row(packed: Array, scales: Array, codec: ResidualCodec, row: int, levels: Array) -> tuple[float, float]:
+    """The scale and the gain of one vector, float32; ``levels`` (dim,) become its own."""
+    half, number = 4 if codec.walks else 8, np.int64(scales[row])
+    _unpack_row(packed, codec.bits, codec.walks, row, levels)
+    scale = codec.ranges[0, 0] + codec.ranges[0, 1] * np.float32(number & ((1 << half) - 1))
+    return scale, codec.ranges[1, 0] + codec.ranges[1, 1] * np.float32(number >> half)
+
+
+@compiled(fastmath={"contract"})
 def _decode(
     packed: Array, scales: Array, codes: Array, centroids: Array, codec: ResidualCodec, steps: Array, out: Array
 ) -> None:
     levels = np.empty(centroids.shape[1], np.uint8)
+    top = np.float32(TOP if codec.walks else (1 << codec.bits) - 1)
     for row in range(packed.shape[0]):
-        decode_row(packed, scales, codes, centroids, codec, steps, row, levels, out[row])
+        scale, gain = read_row(packed, scales, codec, row, levels)
+        centroid = centroids[codes[row]]
+        for d in range(centroids.shape[1]):
+            out[row, d] = gain * (centroid[d] + scale * (steps[d] * (2 * np.float32(levels[d]) - top)))
 
 
 def decode(

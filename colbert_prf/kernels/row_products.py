@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.residuals import ResidualCodec, decode_row
+from colbert_prf.kernels.residuals import ResidualCodec, read_row
 from colbert_prf.kernels.simd import AHEAD, prefetch
+from colbert_prf.kernels.walks import TOP
 
 __all__ = ["products_of_rows"]
 
@@ -24,9 +25,15 @@ def _products_of_rows(
     steps: Array,
     out: Array,
 ) -> None:
+    # With v = gain · (c + scale · steps · (2·levels - top)), a product with the centroid and one with the levels.
     dim = centroids.shape[1]
-    levels, decoded = np.empty(dim, np.uint8), np.empty(dim, np.float32)
+    levels, scaled = np.empty(dim, np.uint8), np.empty(dim, np.float32)
+    top = np.float32(TOP if codec.walks else (1 << codec.bits) - 1)
     for i in range(rows.shape[0]):
+        vector, middle = vectors[i], np.float32(0)
+        for d in range(dim):
+            scaled[d] = 2 * vector[d] * steps[d]
+            middle += top * vector[d] * steps[d]
         for j in range(rows.shape[1]):
             if j + AHEAD < rows.shape[1] and rows[i, j + AHEAD] >= 0:
                 row = rows[i, j + AHEAD]
@@ -35,11 +42,13 @@ def _products_of_rows(
                 prefetch(scales, row)
                 prefetch(codes, row)
             if rows[i, j] >= 0:
-                decode_row(packed, scales, codes, centroids, codec, steps, rows[i, j], levels, decoded)
-                total = np.float32(0)
+                scale, gain = read_row(packed, scales, codec, rows[i, j], levels)
+                centroid, product, residual = centroids[codes[rows[i, j]]], np.float32(0), np.float32(0)
                 for d in range(dim):
-                    total += vectors[i, d] * decoded[d]
-                out[i, j] = total
+                    product += vector[d] * centroid[d]
+                for d in range(dim):
+                    residual += scaled[d] * np.float32(levels[d])
+                out[i, j] = gain * (product + scale * (residual - middle))
 
 
 def products_of_rows(

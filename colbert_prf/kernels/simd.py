@@ -252,6 +252,22 @@ def unpack_bytes(
     return signature, generate
 
 
+def add_tile(
+    arrays: Arrays, sums: list[list[Any]], vectors: Any, row: Any, dim: Any, queries: Any, start: Any, stride: Any
+) -> None:
+    """Add the products :func:`float_tile` gives to sums, four rows of two variables of eight floats."""
+    builder, floats = arrays.builder, vector(FLOAT, 8)
+    starts = [builder.mul(builder.add(row, int64(r)), dim) for r in range(ROWS)]
+    with cgutils.for_range_slice(builder, int64(0), dim, int64(1), INT64, inc=True) as (d, _):
+        base = builder.add(start, builder.mul(d, stride))
+        query = [arrays.load(queries, builder.add(base, int64(8 * half)), floats) for half in range(2)]
+        for r in range(ROWS):
+            value = arrays.splat(arrays.load(vectors, builder.add(starts[r], d), FLOAT), floats)
+            for half in range(2):
+                product = builder.fmul(value, query[half], flags=["contract"])
+                builder.store(builder.fadd(product, builder.load(sums[r][half]), flags=["contract"]), sums[r][half])
+
+
 @intrinsic
 def float_tile(
     _context: Any,
@@ -278,17 +294,8 @@ def float_tile(
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
         arrays = Arrays(context, builder, signature, values)
         vectors, row, dim, queries, start, stride, out, target, out_stride = arrays
-        floats = vector(FLOAT, 8)
-        sums = arrays.accumulators(ROWS, 2, floats, 0.0)
-        starts = [builder.mul(builder.add(row, int64(r)), dim) for r in range(ROWS)]
-        with cgutils.for_range_slice(builder, int64(0), dim, int64(1), INT64, inc=True) as (d, _):
-            base = builder.add(start, builder.mul(d, stride))
-            query = [arrays.load(queries, builder.add(base, int64(8 * half)), floats) for half in range(2)]
-            for r in range(ROWS):
-                value = arrays.splat(arrays.load(vectors, builder.add(starts[r], d), FLOAT), floats)
-                for half in range(2):
-                    product = builder.fmul(value, query[half], flags=["contract"])
-                    builder.store(builder.fadd(product, builder.load(sums[r][half]), flags=["contract"]), sums[r][half])
+        sums = arrays.accumulators(ROWS, 2, vector(FLOAT, 8), 0.0)
+        add_tile(arrays, sums, vectors, row, dim, queries, start, stride)
         for r in range(ROWS):
             place = builder.add(target, builder.mul(int64(r), out_stride))
             for half in range(2):

@@ -192,12 +192,11 @@ def most_likely(neighbours: TokenIds, special_ids: frozenset[int]) -> TokenIds:
     >>> most_likely(np.array([[5, 101, 7, 7, 101, 101], [101, 101, -1, -1, -1, -1]]), frozenset({101})).tolist()
     [7, -1]
     """
-    counts = (neighbours[:, :, np.newaxis] == neighbours[:, np.newaxis]).sum(axis=2)
-    special = np.array([-1, *special_ids])
-    counts[(neighbours[:, :, np.newaxis] == special).any(axis=2)] = 0
-    first = counts.argmax(axis=1)  # of equals the nearer
-    rows = np.arange(len(neighbours))
-    return np.where(counts[rows, first] > 0, neighbours[rows, first], -1)
+    from colbert_prf.kernels.neighbours import most_frequent
+
+    out = np.empty(len(neighbours), np.int32)
+    most_frequent(np.ascontiguousarray(neighbours, np.int32), np.array([*special_ids], np.int32), out)
+    return out
 
 
 def require_at_least(smallest: float, name: str, value: object) -> None:

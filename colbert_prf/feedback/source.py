@@ -279,19 +279,15 @@ class SnapshotSource(FeedbackSource):
     def nearest_tokens(
         self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
     ) -> NearTokens:
-        from colbert_prf.kernels.interaction import centroid_scores
-        from colbert_prf.kernels.neighbours import rounded_vectors, settle
+        from colbert_prf.kernels.neighbours import rounded_vectors, settle_all
         from colbert_prf.kernels.parallel import run
         from colbert_prf.kernels.sketches import sketch_codec
 
         codec = self.snapshot.codec
         # What is made at its first use is made here, once, not by every thread.
         _, sketches = codec.byte_centroids, [segment.sketches for segment in self.snapshot.segments]
-        padded = codec.pad(vectors)
-        # Not BLAS, whose threads would spin for some 20 ms afterwards, on the cores the second pass wants.
-        products = np.ascontiguousarray(centroid_scores(codec.pad(feedback.vectors), padded).T[: len(vectors)])
-        near = NearTokens.none(len(vectors), count)
-        settle(feedback.token_ids[np.newaxis], products, *near)
+        padded, near = codec.pad(vectors), NearTokens.none(len(vectors), count)
+        settle_all(padded, codec.pad(feedback.vectors), feedback.token_ids, *near)
         rounded = rounded_vectors(padded, sketch_codec(codec.residuals))
 
         def of_range(start: int, stop: int) -> None:
@@ -323,9 +319,9 @@ class SnapshotSource(FeedbackSource):
                 continue
             here = feedback.positions - start
             here = here[(here >= 0) & (here < len(segment))]
-            seen = np.stack([segment.offsets[here], segment.offsets[here + 1]], axis=1)
+            seen = segment.offsets[np.stack([here, here + 1], axis=1)]
             rows = nearest_sketches(
                 rounded, probes, sketched, coarse, seen, segment.token_ids, *near, kept=KEPT * count
             ).rows
-            token_ids = np.where(rows < 0, np.int32(-1), segment.tokens(np.maximum(rows, 0)))
-            settle(token_ids, codec.products(vectors, segment.columns, rows), *near)
+            products = codec.products(vectors, segment.columns, rows)
+            segment.check_token(settle(rows, products, segment.token_ids, *near))

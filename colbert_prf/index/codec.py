@@ -230,14 +230,14 @@ class Codec:
             run(encode_range, len(padded), **workers)
         return {"codes": codes.astype(np.uint16), "residuals": packed, "scales": scales}
 
-    def decode(self, columns: Mapping[str, Array]) -> Vectors:
-        """Turn columns, or the same rows of each, back into vectors of nearly unit length."""
+    def decode(self, columns: Mapping[str, Array], rows: npt.NDArray[np.int64] | None = None) -> Vectors:
+        """Turn columns, or some rows of them, back into vectors of nearly unit length."""
         from colbert_prf.kernels import residuals
 
         if self.bits == 16:
-            return columns["vectors"].astype(np.float32)
+            return (columns["vectors"] if rows is None else columns["vectors"][rows]).astype(np.float32)
         packed, scales, codes = (np.ascontiguousarray(columns[name]) for name in ("residuals", "scales", "codes"))
-        return residuals.decode(packed, scales, codes, self.centroids, self.residuals)[:, : self.dim]
+        return residuals.decode(packed, scales, codes, self.centroids, self.residuals, rows)[:, : self.dim]
 
     def products(self, vectors: Vectors, columns: Mapping[str, Array], rows: npt.NDArray[np.int64]) -> Vectors:
         """Products of vectors (n, dim), padded or not, with some rows of each (n, count); -inf where one is below 0."""

@@ -15,6 +15,8 @@ from colbert_prf.index.layout import IndexLayout
 
 __all__ = ["Identifiers", "SeenIds", "identifier_arrays"]
 
+FEW_IDS = 8
+"""Fewer are read one at a time."""
 RECENT_IDS = 1 << 16
 
 
@@ -74,7 +76,9 @@ class Identifiers:
             yield self[position]
 
     def many(self, positions: npt.NDArray[np.int64]) -> list[str]:
-        """The ids at some positions, in the order of these: much faster than one at a time."""
+        """The ids at some positions, in the order of these: where they are many, much faster than one at a time."""
+        if len(positions) < FEW_IDS:
+            return [self[position] for position in positions.tolist()]
         starts, stops = (self._offsets[places].astype(np.int64) for places in (positions, positions + 1))
         if (stops >= starts).all() and stops.max(initial=0) <= len(self._bytes):  # they may be damaged
             ends = np.cumsum(stops - starts)

@@ -117,16 +117,22 @@ class Segment:
 
     def decode_rows(self, rows: slice | npt.NDArray[np.int64]) -> Vectors:
         """Some decoded vectors."""
+        if self.codec is not None and not isinstance(rows, slice):
+            return self.codec.decode(self.columns, rows)
         columns = {name: column[rows] for name, column in self.columns.items()}
         return self.codec.decode(columns) if self.codec else columns["vectors"].astype(np.float32)
 
     def tokens(self, rows: slice | npt.NDArray[Any]) -> TokenIds:
         """The tokens of some vectors; one that no document of the segment has is damage."""
         tokens = self.token_ids[rows]
-        num_known = len(self.arrays["frequencies"])
-        if tokens.size and (largest := int(tokens.max())) >= num_known:
-            raise self._damaged("token_ids", f"a token is {largest}, the segment has none from {num_known} on")
+        self.check_token(int(tokens.max(initial=0)))
         return tokens.astype(np.int32)
+
+    def check_token(self, largest: int) -> None:
+        """Refuse a token that no document of the segment has: it is damage."""
+        num_known = len(self.arrays["frequencies"])
+        if largest >= max(num_known, 1):
+            raise self._damaged("token_ids", f"a token is {largest}, the segment has none from {num_known} on")
 
     def documents_with(self, code: int) -> npt.NDArray[np.int64]:
         """The documents that have a vector with this code, ascending, deleted ones included."""

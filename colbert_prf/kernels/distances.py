@@ -47,6 +47,28 @@ def _squares(vectors: Array, blocks: Array, out: Array) -> None:
             out[row + r] = products[r, row + r - block * COLUMNS]
 
 
+@compiled()
+def _prepare(vectors: Array, centred: Array, blocks: Array, squares: Array) -> bool:
+    """Subtract the mean, lay sixteen vectors a block side by side, and take squares: whether these are finite."""
+    num_vectors, dim = vectors.shape
+    total, mean = np.zeros(dim, np.float64), np.empty(dim, np.float32)
+    for i in range(num_vectors):
+        for d in range(dim):
+            total[d] += vectors[i, d]
+    for d in range(dim):
+        mean[d] = total[d] / num_vectors
+    for i in range(num_vectors):
+        block, row = blocks[i // COLUMNS], centred[i]
+        for d in range(dim):
+            row[d] = vectors[i, d] - mean[d]
+            block[d, i % COLUMNS] = row[d]
+    _squares(centred, blocks, squares)
+    finite = True
+    for square in squares:
+        finite &= np.isfinite(square)
+    return finite
+
+
 @intrinsic
 def _distance_tile(
     _context: Any, vectors: Any, row: Any, dim: Any, blocks: Any, first: Any, squares: Any, out: Any, width: Any
@@ -70,7 +92,7 @@ def _distance_tile(
         sums = arrays.accumulators(ROWS, 2, eight, 0.0)
         add_tile(arrays, sums, vectors, row, dim, blocks, builder.mul(first, dim), int64(COLUMNS))
         twice, nothing = (ir.Constant(eight, [value] * 8) for value in (2.0, 0.0))
-        tile = []
+        tile: list[list[Any]] = []
         for r, own in enumerate(sums):
             number = builder.add(row, int64(r))
             square = arrays.splat(arrays.load(squares, number, FLOAT), eight)
@@ -134,13 +156,9 @@ def squared_distances(
             f"cannot cluster {num_vectors} vectors by all their distances: at most {MAX_VECTORS}; give fewer passages"
         )
     width = -(-num_vectors // COLUMNS) * COLUMNS
-    centred = np.zeros((width, dim), np.float32)
-    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is refused below
-        np.subtract(vectors, vectors.mean(axis=0, dtype=np.float32), out=centred[:num_vectors])
-    blocks = np.ascontiguousarray(centred.reshape(-1, COLUMNS, dim).transpose(0, 2, 1))
+    centred, blocks = np.zeros((width, dim), np.float32), np.zeros((width // COLUMNS, dim, COLUMNS), np.float32)
     squares = np.empty(width, np.float32)
-    _squares(centred, blocks, squares)
-    if not np.isfinite(squares).all():
+    if not _prepare(vectors, centred, blocks, squares):
         raise ValueError("cannot cluster vectors with values that are not finite (NaN, infinity or too large)")
     out = np.empty((width, width), np.float32)
     run(

@@ -6,19 +6,28 @@ by one, by their sketches. The caller compares the best again with what is store
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
+from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.probes import NONE, Neighbours, Probes, insert
 from colbert_prf.kernels.residuals import ResidualCodec
-from colbert_prf.kernels.simd import prefetch
+from colbert_prf.kernels.simd import COLUMNS, ROWS, float_tile, prefetch
 from colbert_prf.kernels.sixteens import compare_sixteen_bits, compare_sixteen_pairs, compare_sixteen_walks
 from colbert_prf.kernels.sketches import FOUR, SIDE_BY_SIDE, Sketches, dims_of, scale_unit
 
-__all__ = ["RoundedVectors", "nearest_definition", "nearest_sketches", "rounded_vectors", "settle"]
+__all__ = [
+    "RoundedVectors",
+    "most_frequent",
+    "nearest_definition",
+    "nearest_sketches",
+    "rounded_vectors",
+    "settle",
+    "settle_all",
+]
 
 CERTAIN = 2
 """Centroids whose vectors are compared whatever they promise."""
@@ -209,36 +218,109 @@ def nearest_sketches(
 
 
 @compiled()
-def _settle(token_ids: Array, products: Array, known: Array, similarities: Array) -> None:
-    for i in range(products.shape[0]):
-        tokens = token_ids[i % token_ids.shape[0]]
-        for j in range(products.shape[1]):
-            if tokens[j] >= 0 and products[i, j] > similarities[i, -1]:
-                insert(known[i], similarities[i], tokens[j], products[i, j])
+def _settle(rows: Array, products: Array, token_ids: Array, known: Array, similarities: Array) -> Any:
+    largest: Any = np.int64(0)
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            if rows[i, j] >= 0 and products[i, j] > similarities[i, -1]:
+                token: Any = np.int64(token_ids[rows[i, j]])
+                largest = max(largest, token)
+                insert(known[i], similarities[i], token, products[i, j])
+    return largest
 
 
 def settle(
-    token_ids: NDArray[np.int32],
+    rows: NDArray[np.int64],
     products: NDArray[np.float32],
+    token_ids: NDArray[np.integer],
     known: NDArray[np.int32],
     similarities: NDArray[np.float32],
-) -> None:
+) -> int:
     """Put the tokens of neighbours among those of what is known to be near, in place.
 
     Parameters
     ----------
-    token_ids : of shape (num_vectors, kept), or (1, kept) where all have the same
-        A token below 0 is passed over.
-    products : of shape (num_vectors, kept)
-        How near they are.
+    rows, products : of shape (num_vectors, kept)
+        Neighbours and how near they are; a row below 0 is passed over.
+    token_ids : unsigned integers of shape (num_rows,)
+        The tokens of all rows.
     known, similarities : of shape (num_vectors, count)
         Tokens, nearest first, and how near they are.
+
+    Returns
+    -------
+    int
+        The largest of the tokens put there.
 
     Examples
     --------
     >>> known, near = np.array([[7, 8]], np.int32), np.array([[0.9, 0.5]], np.float32)
-    >>> settle(np.array([[5, -1]], np.int32), np.array([[0.6, 0.8]], np.float32), known, near)
+    >>> settle(np.array([[1, -1]]), np.array([[0.6, 0.8]], np.float32), np.array([3, 5], np.uint16), known, near)
+    5
     >>> known.tolist()
     [[7, 5]]
     """
-    _settle(token_ids, products, known, similarities)
+    return int(_settle(rows, products, token_ids, known, similarities))
+
+
+@compiled()
+def _settle_all(stored: Array, token_ids: Array, columns: Array, known: Array, similarities: Array) -> None:
+    num_stored, dim = stored.shape
+    width = columns.shape[1]
+    tile = np.empty((ROWS, width), np.float32)
+    for first in range(0, num_stored, ROWS):
+        # The last tile overlaps the one before rather than reading past the end.
+        row = min(first, num_stored - ROWS)
+        for column in range(0, width, COLUMNS):
+            float_tile(stored, row, dim, columns, column, width, tile, column, width)
+        for place in range(first, min(first + ROWS, num_stored)):
+            products = tile[place - row]
+            for i in range(known.shape[0]):
+                if products[i] > similarities[i, -1]:
+                    insert(known[i], similarities[i], token_ids[place], products[i])
+
+
+def settle_all(
+    vectors: NDArray[np.float32],
+    stored: NDArray[np.float32],
+    token_ids: NDArray[np.int32],
+    known: NDArray[np.int32],
+    similarities: NDArray[np.float32],
+) -> None:
+    """Put the tokens of a few stored vectors among those of what is known to be near to each vector, in place.
+
+    Parameters
+    ----------
+    vectors : of shape (num_vectors, dim)
+    stored, token_ids : of shapes (num_stored, dim) and (num_stored,)
+        All are compared. Not by BLAS, whose threads would spin for some 20 ms afterwards, on the cores a second pass
+        wants.
+    known, similarities : of shape (num_vectors, count)
+        As in :func:`settle`.
+    """
+    if len(stored) < ROWS:
+        rows = np.broadcast_to(np.arange(len(stored)), (len(vectors), len(stored))).copy()
+        settle(rows, vectors @ stored.T, token_ids, known, similarities)
+        return
+    columns = np.zeros((vectors.shape[1], padded(len(vectors))), np.float32)
+    columns[:, : len(vectors)] = vectors.T
+    _settle_all(stored, token_ids, columns, known, similarities)
+
+
+@compiled()
+def most_frequent(neighbours: Array, left_out: Array, out: Array) -> None:
+    """The token that is most frequent in each row of ``neighbours`` (n, count), of equals the first: ``out`` (n,).
+
+    Tokens below 0 and those in ``left_out`` do not count; where there are no others it is -1.
+    """
+    for i in range(neighbours.shape[0]):
+        row, most = neighbours[i], 0
+        out[i] = NONE
+        for token in row:
+            votes = 0
+            for other in row:
+                votes += other == token
+            for special in left_out:
+                votes = 0 if special == token else votes
+            if token >= 0 and votes > most:
+                out[i], most = token, votes

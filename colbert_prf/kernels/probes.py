@@ -101,11 +101,26 @@ def _any_promised(_context: Any, products: Any, place: Any, reaches: Any, column
 
 
 @compiled()
-def _probe(centroids: ByteCentroids, digits: Array, units: Array, reaches: Array, least: Array, out: Probes) -> None:
+def _probe(
+    centroids: ByteCentroids,
+    vectors: Array,
+    reach: np.float32,
+    floors: Array,
+    digits: Array,
+    units: Array,
+    out: Probes,
+) -> None:
     codes, sums, radii = centroids.codes, centroids.sums, centroids.radii
     num_centroids, dim = codes.shape
-    width, num_vectors = units.shape[0], out.centroids.shape[0]
+    width, num_vectors = units.shape[0], vectors.shape[0]
     tile = np.empty((ROWS, width), np.float32)
+    # To the columns without a vector nothing is promised.
+    reaches, least = np.zeros(width, np.float32), np.full(width, np.float32(np.inf))
+    for i in range(num_vectors):
+        square = np.float32(0)
+        for d in range(dim):
+            square += vectors[i, d] * vectors[i, d]
+        reaches[i], least[i] = reach * np.sqrt(square), floors[i]
     for first in range(0, num_centroids, ROWS):
         # The last tile overlaps the one before rather than reading past the end.
         row = min(first, num_centroids - ROWS)
@@ -163,9 +178,7 @@ def best_probes(
     out = Probes(np.full(shape, NONE), np.full(shape, -np.inf, np.float32), np.empty(shape, np.float32))
     width = -(-len(vectors) // AT_ONCE) * AT_ONCE
     digits, units = digits_of(vectors * centroids.steps, 1, width)
-    # To the columns without a vector nothing is promised.
-    reaches, least = np.zeros(width, np.float32), np.full(width, np.inf, np.float32)
-    reaches[: len(vectors)] = reach * np.linalg.norm(vectors, axis=1)
-    least[: len(vectors)] = -np.inf if floors is None else floors
-    _probe(centroids, digits, units, reaches, least, out)
+    if floors is None:
+        floors = np.full(len(vectors), -np.inf, np.float32)
+    _probe(centroids, vectors, np.float32(reach), np.ascontiguousarray(floors), digits, units, out)
     return out

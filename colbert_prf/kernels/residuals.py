@@ -341,15 +341,16 @@ def read_row(packed: Array, scales: Array, codec: ResidualCodec, row: int, level
 
 @compiled(fastmath={"contract"})
 def _decode(
-    packed: Array, scales: Array, codes: Array, centroids: Array, codec: ResidualCodec, steps: Array, out: Array
-) -> None:
+    packed: Array, scales: Array, codes: Array, centroids: Array, codec: ResidualCodec, steps: Array, rows: Array,
+    out: Array,
+) -> None:  # fmt: skip
     levels = np.empty(centroids.shape[1], np.uint8)
     top = np.float32(TOP if codec.walks else (1 << codec.bits) - 1)
-    for row in range(packed.shape[0]):
-        scale, gain = read_row(packed, scales, codec, row, levels)
-        centroid = centroids[codes[row]]
+    for i in range(rows.shape[0]):
+        scale, gain = read_row(packed, scales, codec, rows[i], levels)
+        centroid, vector = centroids[codes[rows[i]]], out[i]
         for d in range(centroids.shape[1]):
-            out[row, d] = gain * (centroid[d] + scale * (steps[d] * (2 * np.float32(levels[d]) - top)))
+            vector[d] = gain * (centroid[d] + scale * (steps[d] * (2 * np.float32(levels[d]) - top)))
 
 
 def decode(
@@ -358,8 +359,13 @@ def decode(
     codes: NDArray[np.integer],
     centroids: NDArray[np.float32],
     codec: ResidualCodec,
+    rows: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float32]:
-    """Decode vectors: (num_vectors, width) packed bytes and (num_vectors,) scales to (num_vectors, dim) float32."""
-    out = np.empty((len(packed), centroids.shape[1]), np.float32)
-    _decode(packed, scales, codes, centroids, codec, codec.steps, out)
+    """Decode vectors: (num_vectors, width) packed bytes and (num_vectors,) scales to (num_vectors, dim) float32.
+
+    With ``rows`` (n,) only these, in their order.
+    """
+    rows = np.arange(len(packed)) if rows is None else rows
+    out = np.empty((len(rows), centroids.shape[1]), np.float32)
+    _decode(packed, scales, codes, centroids, codec, codec.steps, rows, out)
     return out

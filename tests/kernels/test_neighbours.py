@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from colbert_prf.index.codec import Codec
-from colbert_prf.kernels.neighbours import CERTAIN, nearest_definition, nearest_sketches, rounded_vectors, settle
+from colbert_prf.kernels.neighbours import (
+    CERTAIN,
+    nearest_definition,
+    nearest_sketches,
+    rounded_vectors,
+    settle,
+    settle_all,
+)
 from colbert_prf.kernels.probes import Neighbours, Probes
 from colbert_prf.kernels.residuals import levels_of, pack
 from colbert_prf.kernels.sketches import (
@@ -176,16 +183,30 @@ def test_what_is_known_to_be_near_is_kept_among_what_is_found(store):
 def test_tokens_settle_in_the_order_of_their_nearness():
     random = np.random.default_rng(3)
     known, near = np.full((4, 12), -1, np.int32), np.full((4, 12), -np.inf, np.float32)
+    token_ids = random.permutation(300).astype(np.uint16)
     parts = [(np.arange(30) + 100 * part, random.standard_normal((4, 30)).astype(np.float32)) for part in range(3)]
-    for tokens, products in parts:
-        token_ids = np.tile(tokens.astype(np.int32), (4, 1))
-        token_ids[:, 7] = -1
-        settle(token_ids, products, known, near)
-    tokens, products = np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts], axis=1)
+    for numbers, products in parts:
+        rows = np.tile(numbers, (4, 1))
+        rows[:, 7] = -1
+        largest = settle(rows, products, token_ids, known, near)
+        assert token_ids[rows].max() >= largest >= max(token_ids[rows[i, products[i].argmax()]] for i in (0, 3))
+    rows, products = np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts], axis=1)
     products[:, 7::30] = -np.inf
     order = np.argsort(-products, axis=1)[:, :12]
-    assert np.array_equal(known, tokens[order])
+    assert np.array_equal(known, token_ids[rows[order]])
     assert np.array_equal(near, np.take_along_axis(products, order, axis=1))
+
+
+@pytest.mark.parametrize("num_stored", [1, 3, 4, 7, 40])
+@pytest.mark.parametrize("num_vectors", [1, 24, 37])
+def test_a_few_stored_vectors_are_all_compared(num_stored, num_vectors):
+    random = np.random.default_rng(num_stored)
+    vectors, stored = (random.standard_normal((count, 32)).astype(np.float32) for count in (num_vectors, num_stored))
+    known, near = np.full((num_vectors, 5), -1, np.int32), np.full((num_vectors, 5), -np.inf, np.float32)
+    settle_all(vectors, stored, np.arange(num_stored, dtype=np.int32), known, near)
+    expected = nearest_definition(vectors, stored, 5)
+    assert np.array_equal(known, expected.rows)
+    assert near == pytest.approx(expected.similarities, abs=1e-5)
 
 
 def test_products_with_stored_rows_are_those_of_the_decoded_vectors(store):

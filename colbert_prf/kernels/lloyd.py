@@ -170,7 +170,7 @@ def lloyd(distances: Array, spread: float, limit: float, max_iterations: int, pl
         copy_row(distances[places[k]], sums[k])
     # A cluster without vectors has a centroid all the same: its sum is the row of one vector, its divisor 1.
     counts, divisors = np.zeros(num_clusters, np.int64), np.ones(num_clusters, np.int64)
-    halves = np.zeros(num_clusters, np.float64)
+    halves, parts = np.zeros(num_clusters, np.float64), np.empty(num_clusters, np.float64)
     apart, old = np.empty(width, np.float32), np.empty(num_vectors, np.int64)
     labels[:] = -1
     inertia = np.inf
@@ -184,17 +184,19 @@ def lloyd(distances: Array, spread: float, limit: float, max_iterations: int, pl
         num_empty = _fill_empty(counts, apart, margin, labels, places)
         _update(distances, old, labels, places, sums, before, counts)
         # A centroid moves by, squared, the mean squared distance of its vectors to the old place less that to the new.
-        halves[:] = 0
-        travelled = 0.0
+        travelled, inertia = 0.0, 0.0
+        for k in range(num_clusters):
+            divisors[k] = max(counts[k], 1)
+            parts[k] = 1.0 / divisors[k]
+            halves[k] = 0
         for i in range(num_vectors):
             k = labels[i]
-            halves[k] += sums[k, i] / (2.0 * counts[k] * counts[k])
-            travelled += apart[i] / counts[k]
-        inertia = 0.0
+            halves[k] += sums[k, i]
+            travelled += apart[i] * parts[k]
         for k in range(num_clusters):
+            halves[k] *= 0.5 * parts[k] * parts[k]
             inertia += counts[k] * halves[k]
             travelled -= halves[k]
-            divisors[k] = max(counts[k], 1)
         if num_empty == 0 and travelled <= limit:
             break
     return inertia
@@ -219,7 +221,7 @@ def _starts(
         inertias[number] = lloyd(distances, spread, limit, max_iterations, places[number], labels[number])
 
 
-@compiled()
+@compiled(fastmath={"contract", "reassoc", "nsz"})
 def _mean_vectors(vectors: Array, labels: Array, places: Array, centroids: Array) -> float:
     """Fill ``centroids`` with the means of the clusters, from the vectors themselves; the result is the inertia.
 

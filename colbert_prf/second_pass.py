@@ -78,12 +78,15 @@ class Gains:
         Their centroid scores, exact and as bytes.
     estimates
         What they give approximately to each document the first pass scores exactly.
+    most
+        The most they can give approximately to any.
     """
 
     added: EncodedQuery
     table: npt.NDArray[np.float32]
     values: ByteTable
     estimates: npt.NDArray[np.float32]
+    most: float
 
 
 def gains_of(
@@ -107,13 +110,14 @@ def gains_of(
     within
         The stage this is a part of, if any.
     """
-    from colbert_prf.kernels.interaction import byte_table
+    from colbert_prf.kernels.interaction import byte_table, largest_scores
 
     with effort.stage("centroids again", within=within):
         table = snapshot.codec.scores(added.vectors, effort.workers)
         values = byte_table(table)
+        most = float(added.weights @ largest_scores(values)[: len(added)])
     with effort.stage("interaction again", within=within):
-        return Gains(added, table, values, _estimates(snapshot, values, added, positions, effort))
+        return Gains(added, table, values, _estimates(snapshot, values, added, positions, effort), most)
 
 
 def find_again(
@@ -151,23 +155,22 @@ def find_again(
             chosen = [_united(old, new) for old, new in zip(chosen, more, strict=True)]
             known = interact_with(snapshot, first.values, first.query, chosen, effort)
     with effort.stage("interaction again"):
-        positions, estimates = first.positions, first.scores + gains.estimates
-        approximate = np.concatenate([np.empty(0, np.float32), *known])
+        candidates = _candidates(first, gains)
+        approximate = known[0] if len(known) == 1 else np.concatenate([np.empty(0, np.float32), *known])
         everything = None if chosen is first.chosen else positions_of(snapshot, chosen)
-        places = first.places if everything is None else np.searchsorted(everything, positions)
+        places = first.places if everything is None else np.searchsorted(everything, first.positions)
         # What the approximation misses of an original score, where it is known.
         missing = _middle(first.scores - approximate[places]) if len(places) else np.float32(0)
         count = max(k, depths.kept)
-        worst = estimates[best(estimates, count)].min() if len(estimates) >= count else np.float32(-np.inf)
-        hopeful = _hopeful(approximate, places, worst - missing, values, added)
+        kept = best(candidates.estimates, count)
+        worst = candidates.estimates[kept].min() if len(kept) == count else -np.inf
+        hopeful = _hopeful(approximate, places, float(worst - missing) - gains.most)
         if len(hopeful):
             others = (positions_of(snapshot, chosen) if everything is None else everything)[hopeful]
             theirs = approximate[hopeful] + missing + _estimates(snapshot, values, added, others, effort)
-            positions, estimates = np.concatenate([positions, others]), np.concatenate([estimates, theirs])
-            order = np.argsort(positions)
-            positions, estimates = positions[order], estimates[order]
-        kept = best(estimates, count)
-    return _scored(snapshot, first, gains, Found(positions[kept], estimates[kept]), k, depths.exact, effort)
+            candidates = candidates.with_unseen(others, theirs)
+            kept = best(candidates.estimates, count)
+    return _scored(snapshot, first, gains, candidates.only(kept), k, depths.exact, effort)
 
 
 def score_again(
@@ -191,12 +194,37 @@ def score_again(
     """
     from colbert_prf.kernels.topk import best
 
-    positions, estimates = first.positions, first.scores + gains.estimates
+    candidates = _candidates(first, gains)
     if depth is not None:
-        kept = best(first.scores, depth)
-        positions, estimates = positions[kept], estimates[kept]
-    kept = best(estimates, max(k, depths.kept))
-    return _scored(snapshot, first, gains, Found(positions[kept], estimates[kept]), k, depths.exact, effort)
+        candidates = candidates.only(best(first.scores, depth))
+    kept = best(candidates.estimates, max(k, depths.kept))
+    return _scored(snapshot, first, gains, candidates.only(kept), k, depths.exact, effort)
+
+
+class _Candidates(NamedTuple):
+    """Documents, ascending, and what they are estimated to score with the expanded query.
+
+    ``places`` says where each is among those the first pass scored exactly; -1 if it did not.
+    """
+
+    positions: npt.NDArray[np.int64]
+    estimates: npt.NDArray[np.float32]
+    places: npt.NDArray[np.int64]
+
+    def only(self, kept: npt.NDArray[np.int64]) -> _Candidates:
+        """Some of them, ascending."""
+        return _Candidates(self.positions[kept], self.estimates[kept], self.places[kept])
+
+    def with_unseen(self, positions: npt.NDArray[np.int64], estimates: npt.NDArray[np.float32]) -> _Candidates:
+        """These and others, which the first pass did not score."""
+        every = np.concatenate([self.positions, positions])
+        places = np.concatenate([self.places, np.full(len(positions), -1)])
+        return _Candidates(every, np.concatenate([self.estimates, estimates]), places).only(np.argsort(every))
+
+
+def _candidates(first: FirstPass, gains: Gains) -> _Candidates:
+    """The documents the first pass scored exactly."""
+    return _Candidates(first.positions, first.scores + gains.estimates, np.arange(len(first.positions)))
 
 
 def _united(old: npt.NDArray[np.int64] | None, new: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
@@ -218,42 +246,31 @@ def _middle(values: npt.NDArray[np.float32]) -> np.float32:
 
 
 def _hopeful(
-    approximate: npt.NDArray[np.float32],
-    places: npt.NDArray[np.int64],
-    worst: np.float32,
-    values: ByteTable,
-    added: EncodedQuery,
+    approximate: npt.NDArray[np.float32], places: npt.NDArray[np.int64], least: float
 ) -> npt.NDArray[np.int64]:
-    """The candidates beside some places that may reach ``worst`` if the added vectors give them as much as to any."""
-    from colbert_prf.kernels.interaction import largest_scores
-
+    """The candidates beside some places whose approximate score is at least so much."""
     # A little less, for sums are rounded; a document without vectors, at minus infinity, never.
-    least = float(worst - added.weights @ largest_scores(values)[: len(added)]) - 1e-3
-    hopeful = approximate >= np.float32(max(least, float(np.finfo(np.float32).min)))
+    hopeful = approximate >= np.float32(max(least - 1e-3, float(np.finfo(np.float32).min)))
     hopeful[places] = False
     return np.flatnonzero(hopeful)
 
 
 def _scored(
-    snapshot: Snapshot, first: FirstPass, gains: Gains, estimated: Found, k: int, count: int, effort: Effort
+    snapshot: Snapshot, first: FirstPass, gains: Gains, candidates: _Candidates, k: int, count: int, effort: Effort
 ) -> Found:
-    """The best of some documents, ascending, of which ``count`` are scored exactly and those the first pass did not."""
+    """The best of some documents, of which ``count`` are scored exactly and those the first pass did not."""
     from colbert_prf.kernels.topk import best, best_sorted
 
-    positions, scores = estimated
+    positions, scores, places = candidates
     with effort.stage("maxsim again"):
-        places = np.minimum(np.searchsorted(first.positions, positions), len(first.positions) - 1)
-        seen = first.positions[places] == positions
-        known = first.scores[places]
-        if not seen.all():
-            known[~seen] = exact_scores(snapshot, first.query, positions[~seen], effort, table=first.table)
-        exact = ~seen
-        exact[best(scores, count)] = True
+        exact, known = best(scores, count), first.scores[places]
+        if len(unseen := np.flatnonzero(places < 0)):
+            exact = np.union1d(exact, unseen)
+            known[unseen] = exact_scores(snapshot, first.query, positions[unseen], effort, table=first.table)
         found = known[exact] + exact_scores(snapshot, gains.added, positions[exact], effort, table=gains.table)
-        missed = (found - scores[exact])[seen[exact]]
-        if len(missed):
-            # What estimates miss, all of them about as much: else a document would lose by not being scored exactly.
-            scores = scores + _middle(missed)
+        missed = (found - scores[exact])[places[exact] >= 0]
+        # What estimates miss, all of them about as much: else a document would lose by not being scored exactly.
+        scores = scores + (_middle(missed) if len(missed) else np.float32(0))
         scores[exact] = found
         order = best_sorted(scores, k)
     return Found(positions[order], scores[order])

@@ -43,7 +43,7 @@ def find_again(snapshot, first, gains):
     return second_pass.find_again(snapshot, first, gains, 10, Depths(RESCORED, RESCORED), Effort(None, RESCORED))
 
 
-def all_beside(approximate, places, *_):
+def all_beside(approximate, places, _):
     return np.setdiff1d(np.flatnonzero(np.isfinite(approximate)), places)
 
 
@@ -68,13 +68,21 @@ def test_light_vectors_leave_few_documents_with_hope(snapshot):
     left, nothing = [], np.empty(0, np.int64)
     for weight in (0.0, 0.1, 10):
         # The worst of the best got half of what any document can get.
-        worst = best + weight * gain / 2
-        hopeful = second_pass._hopeful(estimates, nothing, worst, first.values, query(1, 4, weight))
-        assert hopeful.tolist() == np.flatnonzero(estimates >= best - weight * gain / 2 - 1e-3).tolist()
+        least = best - weight * gain / 2
+        hopeful = second_pass._hopeful(estimates, nothing, least)
+        assert hopeful.tolist() == np.flatnonzero(estimates >= least - 1e-3).tolist()
         left.append(len(hopeful))
-        beside = second_pass._hopeful(estimates, first.places, worst, first.values, query(1, 4, weight))
+        beside = second_pass._hopeful(estimates, first.places, least)
         assert beside.tolist() == sorted(set(hopeful) - set(first.places))
     assert RESCORED <= left[0] < left[1] < left[2] == np.count_nonzero(np.isfinite(estimates))
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.1, 10])
+def test_no_document_gains_more_than_the_most(snapshot, weight):
+    everything, added = np.flatnonzero(snapshot.live), query(1, 4, weight)
+    gains = gains_of(snapshot, added, everything, Effort(None, RESCORED))
+    assert gains.most == pytest.approx(weight * gains.table[:, :4].max(axis=0).sum(), abs=0.02 * weight)
+    assert gains.estimates.max() <= gains.most + 1e-4
 
 
 def test_a_reranker_goes_as_deep_as_it_is_told(deep, monkeypatch):

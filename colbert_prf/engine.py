@@ -238,10 +238,11 @@ def _scores_with_early(
     early: Early,
 ) -> npt.NDArray[np.float32]:
     """The exact scores of some positions; the calling thread begins with those of the best estimates, for ``early``."""
-    from colbert_prf.kernels.topk import best, best_sorted
+    from colbert_prf.kernels.topk import best_sorted
 
-    few = best(estimates, max(FEW, 4 * early.count))
-    others = np.delete(np.arange(len(positions)), few)
+    rest = max(len(positions) - max(FEW, 4 * early.count), 0)
+    order = np.argpartition(estimates, rest) if rest else np.arange(len(positions))
+    few, others = np.sort(order[rest:]), np.sort(order[:rest])
     scores = np.empty(len(positions), np.float32)
 
     def use_few() -> None:

@@ -58,12 +58,12 @@ def default_depths(k: int, expansion: Expansion, bits: int) -> Depths:
     >>> from colbert_prf.types import ExpansionVector
     >>> query = EncodedQuery(np.array([7, 9], np.int32), np.eye(2, dtype=np.float32), np.array([10, 1], np.float32))
     >>> default_depths(1000, Expansion(query, (ExpansionVector(9, ((9, 1.0),), 5.1, 1.0),)), bits=4)
-    Depths(kept=1090, exact=300)
+    Depths(kept=1090, exact=200)
     """
     weights = expansion.query.weights
     share = float(weights[expansion.num_original :].sum() / max(weights.sum(), np.float32(1e-30)))
     kept = k + max(90, round(2.5 * share**2 * k))
-    return Depths(kept, kept if bits == 16 else min(kept, max(FEWEST_EXACT, round(3.3 * share * k))))
+    return Depths(kept, kept if bits == 16 else min(kept, max(FEWEST_EXACT, round(2.2 * share * k))))
 
 
 @dataclass(frozen=True)

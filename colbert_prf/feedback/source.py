@@ -12,13 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.index import Index, MemoryIndex
-from colbert_prf.index.segment import rows_of
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.types import TokenIds, Vectors
 
 if TYPE_CHECKING:
-    from colbert_prf.kernels.neighbours import RoundedVectors
     from colbert_prf.kernels.sketches import Sketches
 
 __all__ = ["FeedbackSource", "FeedbackVectors", "NearTokens", "source_of", "sources_of"]
@@ -269,30 +267,26 @@ class SnapshotSource(FeedbackSource):
             return super().vectors_of(places)
         # All in one segment: decoded at once.
         (segment,) = segments.values()
-        starts, ends = (segment.offsets[[place + end for _, place in owners]] for end in (0, 1))
-        lengths = ends - starts
-        rows = rows_of(starts, lengths)
-        documents = np.repeat(np.arange(len(places)), lengths)
-        own = rows - starts[documents]
+        parts = [np.arange(segment.offsets[place], segment.offsets[place + 1]) for _, place in owners]
+        rows, own = np.concatenate(parts), np.concatenate([np.arange(len(part)) for part in parts])
+        documents = np.repeat(np.arange(len(places)), [len(part) for part in parts])
         return FeedbackVectors(places, segment.decode_rows(rows), segment.tokens(rows), documents, own)
 
     def nearest_tokens(
         self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
     ) -> NearTokens:
-        from colbert_prf.kernels.neighbours import rounded_vectors, settle_all
+        from colbert_prf.kernels.neighbours import settle_all
         from colbert_prf.kernels.parallel import run
-        from colbert_prf.kernels.sketches import sketch_codec
 
         codec = self.snapshot.codec
         # What is made at its first use is made here, once, not by every thread.
         _, sketches = codec.byte_centroids, [segment.sketches for segment in self.snapshot.segments]
         padded, near = codec.pad(vectors), NearTokens.none(len(vectors), count)
         settle_all(padded, codec.pad(feedback.vectors), feedback.token_ids, *near)
-        rounded = rounded_vectors(padded, sketch_codec(codec.residuals))
 
         def of_range(start: int, stop: int) -> None:
             part = slice(start, stop)
-            self._find_nearer(padded[part], rounded.only(part), sketches, feedback, near.only(part))
+            self._find_nearer(padded[part], sketches, feedback, near.only(part))
 
         # Waking a thread takes as long as a step: each does all steps for its share of the vectors.
         run(of_range, len(vectors), **workers, ranges=1)
@@ -301,7 +295,6 @@ class SnapshotSource(FeedbackSource):
     def _find_nearer(
         self,
         vectors: Vectors,
-        rounded: RoundedVectors,
         sketches: list[Sketches],
         feedback: FeedbackVectors,
         near: NearTokens,
@@ -317,11 +310,11 @@ class SnapshotSource(FeedbackSource):
         for segment, start, sketched in zip(self.snapshot.segments, self.snapshot.starts, sketches, strict=False):
             if not len(segment.token_ids):
                 continue
-            here = feedback.positions - start
-            here = here[(here >= 0) & (here < len(segment))]
-            seen = segment.offsets[np.stack([here, here + 1], axis=1)]
+            own = [place for place in (feedback.positions - start).tolist() if 0 <= place < len(segment)]
+            bounds = [(segment.offsets[place], segment.offsets[place + 1]) for place in own]
+            seen = np.array(bounds, dtype=np.int64).reshape(-1, 2)
             rows = nearest_sketches(
-                rounded, probes, sketched, coarse, seen, segment.token_ids, *near, kept=KEPT * count
+                vectors, probes, sketched, coarse, seen, segment.token_ids, *near, kept=KEPT * count
             ).rows
             products = codec.products(vectors, segment.columns, rows)
             segment.check_token(settle(rows, products, segment.token_ids, *near))

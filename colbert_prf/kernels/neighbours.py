@@ -6,7 +6,7 @@ by one, by their sketches. The caller compares the best again with what is store
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,13 @@ from colbert_prf.kernels.probes import NONE, Neighbours, Probes, insert
 from colbert_prf.kernels.residuals import ResidualCodec
 from colbert_prf.kernels.simd import COLUMNS, ROWS, float_tile, prefetch
 from colbert_prf.kernels.sixteens import compare_sixteen_bits, compare_sixteen_pairs, compare_sixteen_walks
-from colbert_prf.kernels.sketches import FOUR, SIDE_BY_SIDE, Sketches, dims_of, scale_unit
+from colbert_prf.kernels.sketches import FOUR, SIDE_BY_SIDE, Sketches, scale_unit
+from colbert_prf.kernels.walks import TOP
 
 __all__ = [
-    "RoundedVectors",
     "most_frequent",
     "nearest_definition",
     "nearest_sketches",
-    "rounded_vectors",
     "settle",
     "settle_all",
 ]
@@ -35,21 +34,6 @@ FEWEST = 5
 """Neighbours that can make clear which token is the most likely."""
 LINES_AHEAD = 8
 """Of 64 bytes: how much of the vectors of the next centroid is asked for before they are compared."""
-
-
-class RoundedVectors(NamedTuple):
-    """Vectors as bytes: the product with a residual is ``factors · Σ_d values[d] · code[d] + constants``.
-
-    ``values`` (num_vectors, dims of a sketch) int8, ``factors`` and ``constants`` (num_vectors,) float32.
-    """
-
-    values: NDArray[np.int8]
-    factors: NDArray[np.float32]
-    constants: NDArray[np.float32]
-
-    def only(self, part: slice) -> RoundedVectors:
-        """Some of the vectors, not copied."""
-        return RoundedVectors(self.values[part], self.factors[part], self.constants[part])
 
 
 def nearest_definition(vectors: NDArray[np.float32], stored: NDArray[np.float32], count: int) -> Neighbours:
@@ -92,24 +76,45 @@ def _is_clear(rows: Array, token_ids: Array, known: Array) -> bool:
 
 
 @compiled()
+def _round(vector: Array, steps: Array, walks: bool, values: Array) -> tuple[np.float32, np.float32]:
+    """Round a vector to bytes, in the order sketches have: the unit of the bytes, and the sum of ``unit · byte``."""
+    dim, scaled = vector.shape[0], vector * steps
+    largest, total = np.float32(1e-30), np.int32(0)
+    for value in scaled:
+        largest = max(largest, abs(value))
+    unit = largest / np.float32(127)
+    for d in range(dim):
+        rounded = np.int8(np.rint(scaled[d] / unit))
+        # A chunk of walks has four dimensions of each plane of the codec, not sixteen that follow each other.
+        plane, place = d // (dim // 4), d % (dim // 4)
+        values[place // FOUR * 16 + plane * FOUR + place % FOUR if walks else d] = rounded
+        total += rounded
+    return unit, unit * np.float32(total)
+
+
+@compiled()
 def _nearest(
-    query: RoundedVectors,
+    vectors: Array,
     probes: Probes,
     sketches: Sketches,
     skipped: Array,
-    bits: int,
-    walks: bool,
+    codec: ResidualCodec,
+    steps: Array,
+    unit: np.float32,
     token_ids: Array,
     known: Array,
     rows: Array,
     similarities: Array,
 ) -> None:
     # One function: a call would pass some eighty numbers.
-    values, near = query.values, np.empty(SIDE_BY_SIDE, np.float32)
-    count, chunks, dims = known.shape[1], sketches.packed.shape[1], values.shape[1]
+    bits, walks, top = codec.bits, codec.walks, np.float32(TOP if codec.walks else (1 << codec.bits) - 1)
+    count, chunks = known.shape[1], sketches.packed.shape[1]
+    near, values = np.empty(SIDE_BY_SIDE, np.float32), np.zeros(chunks * FOUR * (8 // bits), np.int8)
     for i in range(rows.shape[0]):
         nearest, nearness = rows[i], similarities[i]
-        factor, constant, farthest = query.factors[i], query.constants[i], nearness[-1]
+        # The product with a residual is factor · Σ_d values[d] · code[d] + constant.
+        size, total = _round(vectors[i], steps, walks, values)
+        factor, constant, farthest = 2 * size * unit, -top * total * unit, nearness[-1]
         for j in range(probes.centroids.shape[1]):
             promise = probes.promises[i, j]
             if promise == -np.inf or (j >= CERTAIN and promise < nearness[count - 1]):
@@ -125,18 +130,18 @@ def _nearest(
             score, centroid = probes.products[i, j], probes.centroids[i, j]
             start, stop = sketches.starts[centroid], sketches.starts[centroid + 1]
             for block in range(start // SIDE_BY_SIDE, -(-stop // SIDE_BY_SIDE)):
-                first, at = block * SIDE_BY_SIDE, i * dims
+                first = block * SIDE_BY_SIDE
                 if bits == 1:
                     worth = compare_sixteen_bits(
-                        sketches, block, chunks, values, at, factor, constant, score, farthest, near
+                        sketches, block, chunks, values, factor, constant, score, farthest, near
                     )
                 elif walks:
                     worth = compare_sixteen_walks(
-                        sketches, block, chunks, values, at, factor, constant, score, farthest, near
+                        sketches, block, chunks, values, factor, constant, score, farthest, near
                     )
                 else:
                     worth = compare_sixteen_pairs(
-                        sketches, block, chunks, values, at, factor, constant, score, farthest, near
+                        sketches, block, chunks, values, factor, constant, score, farthest, near
                     )
                 if worth:
                     for place in range(max(start, first), min(stop, first + SIDE_BY_SIDE)):
@@ -146,37 +151,8 @@ def _nearest(
                     farthest = nearness[-1]
 
 
-@compiled()
-def _round(vectors: Array, steps: Array, walks: bool, top: np.float32, unit: np.float32, out: RoundedVectors) -> None:
-    dim = vectors.shape[1]
-    scaled = np.empty(dim, np.float32)
-    for i in range(vectors.shape[0]):
-        largest, total = np.float32(1e-30), np.int32(0)
-        for d in range(dim):
-            scaled[d] = vectors[i, d] * steps[d]
-            largest = max(largest, abs(scaled[d]))
-        size = largest / np.float32(127)
-        for d in range(dim):
-            rounded = np.int8(np.rint(scaled[d] / size))
-            # A chunk of walks has four dimensions of each plane of the codec, not sixteen that follow each other.
-            plane, place = d // (dim // 4), d % (dim // 4)
-            out.values[i, place // FOUR * 16 + plane * FOUR + place % FOUR if walks else d] = rounded
-            total += rounded
-        out.factors[i] = 2 * size * unit
-        out.constants[i] = -top * size * unit * np.float32(total)
-
-
-def rounded_vectors(vectors: NDArray[np.float32], codec: ResidualCodec) -> RoundedVectors:
-    """Round vectors (num_vectors, dim) to bytes, to compare them with sketches."""
-    count, dim = vectors.shape
-    values = np.zeros((count, dims_of(dim, codec.bits)), np.int8)
-    out = RoundedVectors(values, np.empty(count, np.float32), np.empty(count, np.float32))
-    _round(vectors, codec.steps, codec.walks, np.float32(codec.top), scale_unit(codec), out)
-    return out
-
-
 def nearest_sketches(
-    query: RoundedVectors,
+    vectors: NDArray[np.float32],
     probes: Probes,
     sketches: Sketches,
     codec: ResidualCodec,
@@ -190,7 +166,8 @@ def nearest_sketches(
 
     Parameters
     ----------
-    query : RoundedVectors
+    vectors : float32 of shape (num_vectors, dim)
+        ``dim`` is a multiple of 16.
     probes : Probes
         A centroid is passed over where it promises less than the nearest ``count`` found before it, and where nearly
         all of those have the same token: more of them would not change what is most likely.
@@ -213,7 +190,7 @@ def nearest_sketches(
     out, count = Neighbours.none(len(known), kept), known.shape[1]
     out.rows[:, :count] = np.where(known < 0, NONE, -2 - np.arange(count))
     out.similarities[:, :count] = known_similarities
-    _nearest(query, probes, sketches, skipped, codec.bits, codec.walks, token_ids, known, *out)
+    _nearest(vectors, probes, sketches, skipped, codec, codec.steps, scale_unit(codec), token_ids, known, *out)
     return out
 
 

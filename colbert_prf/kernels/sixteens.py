@@ -32,14 +32,14 @@ class _Comparison:
         self.count = _SIXTEEN if arrays.multiplies_fours else _SIXTEEN // 2
         self.ints, self.floats = vector(INT32, self.count), vector(FLOAT, self.count)
 
-    def products(self, packed: Any, start: Any, chunks: Any, values: Any, first: Any) -> Any:
+    def products(self, packed: Any, start: Any, chunks: Any, values: Any) -> Any:
         """The products of packed vectors and one vector of bytes, int32."""
         arrays, builder, planes = self.arrays, self.builder, 8 // self.bits
         # Where products are added as they are made, a sum for each plane, so that none waits for the one before.
         totals = arrays.accumulators(1, planes if arrays.multiplies_fours else 1, self.ints, 0)[0]
         with cgutils.for_range_slice(builder, int64(0), chunks, int64(1), INT64, inc=True) as (chunk, _):
             row = arrays.load(packed, builder.add(start, builder.mul(chunk, int64(4 * _SIXTEEN))), self.ints)
-            place = builder.add(first, builder.mul(chunk, int64(4 * planes)))
+            place = builder.mul(chunk, int64(4 * planes))
             terms = []
             for plane in range(planes):
                 four = arrays.load(values, builder.add(place, int64(4 * plane)), INT32)
@@ -78,7 +78,6 @@ def _compare_sixteen(bits: int, *, walks: bool = False) -> Any:
         block: Any,
         chunks: Any,
         values: Any,
-        first: Any,
         factor: Any,
         constant: Any,
         score: Any,
@@ -86,17 +85,17 @@ def _compare_sixteen(bits: int, *, walks: bool = False) -> Any:
         near: Any,
     ) -> Any:
         number, real = types.int64, types.float32
-        signature = types.boolean(sketches, number, number, values, number, real, real, real, real, near)
+        signature = types.boolean(sketches, number, number, values, real, real, real, real, near)
 
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
             arrays = Arrays(context, builder, signature, values)
-            sketches, block, chunks, values, first, factor, constant, score, least, near = arrays
+            sketches, block, chunks, values, factor, constant, score, least, near = arrays
             _, _, packed, scales, gains = sketches
             own = _Comparison(arrays, bits, walks=walks)
             enough = None
             for lane in range(0, _SIXTEEN, own.count):
                 start = builder.add(builder.mul(block, builder.mul(chunks, int64(4 * _SIXTEEN))), int64(4 * lane))
-                total = builder.sitofp(own.products(packed, start, chunks, values, first), own.floats)
+                total = builder.sitofp(own.products(packed, start, chunks, values), own.floats)
                 place = builder.add(builder.mul(block, int64(_SIXTEEN)), int64(lane))
                 residual = builder.fmul(arrays.splat(factor, own.floats), total)
                 residual = builder.fadd(residual, arrays.splat(constant, own.floats))
@@ -117,15 +116,15 @@ def _compare_sixteen(bits: int, *, walks: bool = False) -> Any:
 compare_sixteen_bits = _compare_sixteen(1)
 """The similarities of one vector and sixteen sketches of one bit, into ``near`` (16,): is any at least ``least``?
 
-Arguments are (sketches, block, chunks, values, first, factor, constant, score, least, near); ``sketches`` is
+Arguments are (sketches, block, chunks, values, factor, constant, score, least, near); ``sketches`` is
 :class:`~.sketches.Sketches`, in which sixteen times ``block`` is the first of the sixteen. A chunk is 64 bytes, four of
 each vector, and each of its eight planes of bits has four dimensions of each::
 
     code = (packed[block, chunk, v, d] >> plane) & 1
-    total[v] = sum over chunk, plane and d of values[first + 32 * chunk + 4 * plane + d] * code
+    total[v] = sum over chunk, plane and d of values[32 * chunk + 4 * plane + d] * code
     near[v] = (GAIN_LOW + GAIN_STEP * gains[v]) * (score + scales[v] * (factor * total[v] + constant))
 """
 compare_sixteen_pairs = _compare_sixteen(2)
-"""The same for codes of two bits in four planes, ``& 3`` and ``values[first + 16 * chunk + 4 * plane + d]``."""
+"""The same for codes of two bits in four planes, ``& 3`` and ``values[16 * chunk + 4 * plane + d]``."""
 compare_sixteen_walks = _compare_sixteen(2, walks=True)
 """The same for walks (:mod:`.walks`), of which a chunk has one of each vector: ``WALK[code]`` is multiplied."""

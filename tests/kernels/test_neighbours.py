@@ -10,7 +10,6 @@ from colbert_prf.kernels.neighbours import (
     CERTAIN,
     nearest_definition,
     nearest_sketches,
-    rounded_vectors,
     settle,
     settle_all,
 )
@@ -83,7 +82,7 @@ class Store:
         nothing = np.full((len(self.wanted), COUNT), -1, np.int32), np.full((len(self.wanted), COUNT), -np.inf)
         tokens, near = nothing if known is None else known
         return nearest_sketches(
-            rounded_vectors(self.wanted, self.residuals),
+            self.wanted,
             probes,
             self.sketches,
             self.residuals,

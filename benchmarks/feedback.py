@@ -7,7 +7,7 @@ in one process, all queries each; a time is the median over the queries of the m
 seconds: what a system takes against the first pass is told for each round, from medians over the queries, of which the
 table has the median. The straightforward implementation clusters with scikit-learn and searches from scratch with the
 expanded query. Also checks what the speed may not change: the neighbours that name a centroid against comparing with
-every vector, and the best 100 documents against a search from scratch. With --query-vectors the queries are filled up to
+every vector, and the best 100 documents against a search from scratch. With --query-vectors queries are filled up to
 the number of vectors ColBERT models have, as in search.py.
 """
 

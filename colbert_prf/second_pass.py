@@ -63,7 +63,7 @@ def default_depths(k: int, expansion: Expansion, bits: int) -> Depths:
     weights = expansion.query.weights
     share = float(weights[expansion.num_original :].sum() / max(weights.sum(), np.float32(1e-30)))
     kept = k + max(90, round(2.5 * share**2 * k))
-    return Depths(kept, kept if bits == 16 else min(kept, max(FEWEST_EXACT, round(2.2 * share * k))))
+    return Depths(kept, kept if bits == 16 else min(kept, max(FEWEST_EXACT, round(24 * share**2 * k))))
 
 
 @dataclass(frozen=True)

@@ -143,9 +143,9 @@ def test_below_the_best_the_part_of_the_added_vectors_is_an_estimate(snapshot, p
         (100, 1 / 11, 4, (190, 190)),
         (1000, 1 / 11, 4, (1090, 200)),
         (1000, 1 / 11, 16, (1090, 1090)),
-        (1000, 0.4, 2, (1400, 880)),
-        (1000, 0.5, 2, (1625, 1100)),
-        (1000, 0.9, 2, (3025, 1980)),
+        (1000, 0.15, 2, (1090, 540)),
+        (1000, 0.25, 2, (1156, 1156)),
+        (1000, 0.4, 2, (1400, 1400)),
     ],
 )
 def test_the_more_added_vectors_weigh_the_more_is_scored_exactly(k, share, bits, expected):

@@ -11,7 +11,14 @@ from pathlib import Path
 import pytest
 
 PROCESSORS = {"x86-64": "", "haswell": "+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+avx,+avx2,+fma,+f16c,+bmi,+bmi2"}
-TESTS = ("test_byte_products.py", "test_exact.py", "test_interaction.py", "test_neighbours.py", "test_probes.py")
+TESTS = (
+    "test_byte_products.py",
+    "test_distances.py",
+    "test_exact.py",
+    "test_interaction.py",
+    "test_neighbours.py",
+    "test_probes.py",
+)
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the processors are of this family")

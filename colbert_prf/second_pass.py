@@ -4,7 +4,7 @@ The score of a document is that of the original vectors plus that of the added o
 compared with centroids and documents; a document the first pass scored exactly keeps that part of its score, and only
 one it did not see is scored in full. Which documents to score exactly is decided by the known part, exact where it is
 known, plus the approximate score of the added vectors. Of a deep ranking only the best are scored exactly with these;
-further down, where their part of the score is small, it stays approximate.
+further down their part of the score stays approximate.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def default_depths(k: int, expansion: Expansion, bits: int) -> Depths:
     """How many documents the second pass looks at for ``k`` results, over an index of so many bits.
 
     Only the part of the added vectors is approximate: the more of the query's weight they have, the more documents.
-    With so many the best 1,000 are found as well as by the first pass, and scores differ from exact ones by no more
-    than rounding vectors to few bits changes them, see ``docs/feedback.md``. Where vectors are not rounded, at 16 bits,
-    neither are scores.
+    With so many the best 1,000 are found as well as by the first pass, and scores differ from exact ones about as
+    much as rounding vectors to few bits changes them, see ``docs/feedback.md``. Where vectors are not rounded, at 16
+    bits, neither are scores.
 
     >>> from colbert_prf.types import ExpansionVector
     >>> query = EncodedQuery(np.array([7, 9], np.int32), np.eye(2, dtype=np.float32), np.array([10, 1], np.float32))
@@ -141,7 +141,7 @@ def find_again(
     gains
         What the vectors added give to the documents of the first pass.
     depths
-        How many documents to look at; at least ``k`` are kept.
+        How many documents to look at, of which at least ``k`` are to be kept.
     effort
         What to compute with.
     """
@@ -161,15 +161,14 @@ def find_again(
         places = first.places if everything is None else np.searchsorted(everything, first.positions)
         # What the approximation misses of an original score, where it is known.
         missing = _middle(first.scores - approximate[places]) if len(places) else np.float32(0)
-        count = max(k, depths.kept)
-        kept = best(candidates.estimates, count)
-        worst = candidates.estimates[kept].min() if len(kept) == count else -np.inf
+        kept = best(candidates.estimates, depths.kept)
+        worst = candidates.estimates[kept].min() if len(kept) == depths.kept else -np.inf
         hopeful = _hopeful(approximate, places, float(worst - missing) - gains.most)
         if len(hopeful):
             others = (positions_of(snapshot, chosen) if everything is None else everything)[hopeful]
             theirs = approximate[hopeful] + missing + _estimates(snapshot, values, added, others, effort)
             candidates = candidates.with_unseen(others, theirs)
-            kept = best(candidates.estimates, count)
+            kept = best(candidates.estimates, depths.kept)
     return _scored(snapshot, first, gains, candidates.only(kept), k, depths.exact, effort)
 
 
@@ -197,7 +196,7 @@ def score_again(
     candidates = _candidates(first, gains)
     if depth is not None:
         candidates = candidates.only(best(first.scores, depth))
-    kept = best(candidates.estimates, max(k, depths.kept))
+    kept = best(candidates.estimates, depths.kept)
     return _scored(snapshot, first, gains, candidates.only(kept), k, depths.exact, effort)
 
 

@@ -125,13 +125,14 @@ class Segment:
     def tokens(self, rows: slice | npt.NDArray[Any]) -> TokenIds:
         """The tokens of some vectors; one that no document of the segment has is damage."""
         tokens = self.token_ids[rows]
-        self.check_token(int(tokens.max(initial=0)))
+        if tokens.size:
+            self.check_token(int(tokens.max()))
         return tokens.astype(np.int32)
 
     def check_token(self, largest: int) -> None:
         """Refuse a token that no document of the segment has: it is damage."""
         num_known = len(self.arrays["frequencies"])
-        if largest >= max(num_known, 1):
+        if largest >= num_known:
             raise self._damaged("token_ids", f"a token is {largest}, the segment has none from {num_known} on")
 
     def documents_with(self, code: int) -> npt.NDArray[np.int64]:

@@ -26,7 +26,7 @@ from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.lanes import CHUNK, LANES, LOWEST, best_of_4, best_of_8, best_of_10, best_of_12, best_of_16
 from colbert_prf.kernels.parallel import share
-from colbert_prf.kernels.residuals import ResidualCodec, levels_of, scale_and_gain
+from colbert_prf.kernels.residuals import ResidualCodec, levels_of, round_to_bytes, scale_and_gain
 from colbert_prf.kernels.simd import AHEAD, COLUMNS, ROWS, check_dim, float_tile, prefetch, take
 
 __all__ = [
@@ -281,19 +281,12 @@ def _round_query(
     queries: Array, steps: Array, top: np.float32, values: Array, factors: Array, constants: Array
 ) -> None:
     """Fill the columns of a :class:`ByteQuery` that have query vectors (num_queries, dim)."""
-    size = queries.shape[1] // values.shape[0]
-    scaled = np.empty(queries.shape[1], np.float32)
+    size, rounded = queries.shape[1] // values.shape[0], np.empty(queries.shape[1], np.int8)
     for i in range(queries.shape[0]):
-        largest, total = np.float32(1e-30), np.int32(0)
-        for d in range(queries.shape[1]):
-            scaled[d] = queries[i, d] * steps[d]
-            largest = max(largest, abs(scaled[d]))
-        unit = largest / np.float32(127)
-        for plane in range(values.shape[0]):
-            for d in range(size):
-                rounded = np.int8(np.rint(scaled[plane * size + d] / unit))
-                values[plane, d // 4, i, d % 4] = rounded
-                total += rounded
+        unit, total = round_to_bytes(queries[i], steps, rounded), np.int32(0)
+        for d in range(rounded.shape[0]):
+            values[d // size, d % size // 4, i, d % size % 4] = rounded[d]
+            total += rounded[d]
         factors[i] = 2 * unit
         constants[i] = -top * unit * np.float32(total)
 

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.probes import NONE, Neighbours, Probes, insert
-from colbert_prf.kernels.residuals import ResidualCodec
+from colbert_prf.kernels.residuals import ResidualCodec, round_to_bytes, top_of
 from colbert_prf.kernels.simd import COLUMNS, ROWS, float_tile, prefetch
 from colbert_prf.kernels.sixteens import compare_sixteen_bits, compare_sixteen_pairs, compare_sixteen_walks
 from colbert_prf.kernels.sketches import FOUR, SIDE_BY_SIDE, Sketches, scale_unit
-from colbert_prf.kernels.walks import TOP
 
 __all__ = [
     "most_frequent",
@@ -76,20 +75,15 @@ def _is_clear(rows: Array, token_ids: Array, known: Array) -> bool:
 
 
 @compiled()
-def _round(vector: Array, steps: Array, walks: bool, values: Array) -> tuple[np.float32, np.float32]:
-    """Round a vector to bytes, in the order sketches have: the unit of the bytes, and the sum of ``unit · byte``."""
-    dim, scaled = vector.shape[0], vector * steps
-    largest, total = np.float32(1e-30), np.int32(0)
-    for value in scaled:
-        largest = max(largest, abs(value))
-    unit = largest / np.float32(127)
-    for d in range(dim):
-        rounded = np.int8(np.rint(scaled[d] / unit))
+def _laid_out(rounded: Array, walks: bool, values: Array) -> int:
+    """Put the bytes of a vector in the order sketches have, and give their sum."""
+    quarter, total = rounded.shape[0] // 4, 0
+    for d in range(rounded.shape[0]):
         # A chunk of walks has four dimensions of each plane of the codec, not sixteen that follow each other.
-        plane, place = d // (dim // 4), d % (dim // 4)
-        values[place // FOUR * 16 + plane * FOUR + place % FOUR if walks else d] = rounded
-        total += rounded
-    return unit, unit * np.float32(total)
+        plane, place = d // quarter, d % quarter
+        values[place // FOUR * 16 + plane * FOUR + place % FOUR if walks else d] = rounded[d]
+        total += rounded[d]
+    return total
 
 
 @compiled()
@@ -107,14 +101,15 @@ def _nearest(
     similarities: Array,
 ) -> None:
     # One function: a call would pass some eighty numbers.
-    bits, walks, top = codec.bits, codec.walks, np.float32(TOP if codec.walks else (1 << codec.bits) - 1)
-    count, chunks = known.shape[1], sketches.packed.shape[1]
+    bits, walks, count, chunks = codec.bits, codec.walks, known.shape[1], sketches.packed.shape[1]
     near, values = np.empty(SIDE_BY_SIDE, np.float32), np.zeros(chunks * FOUR * (8 // bits), np.int8)
+    rounded = np.empty(vectors.shape[1], np.int8)
     for i in range(rows.shape[0]):
         nearest, nearness = rows[i], similarities[i]
         # The product with a residual is factor · Σ_d values[d] · code[d] + constant.
-        size, total = _round(vectors[i], steps, walks, values)
-        factor, constant, farthest = 2 * size * unit, -top * total * unit, nearness[-1]
+        size = unit * round_to_bytes(vectors[i], steps, rounded)
+        total = np.float32(_laid_out(rounded, walks, values))
+        factor, constant, farthest = 2 * size, -top_of(codec) * size * total, nearness[-1]
         for j in range(probes.centroids.shape[1]):
             promise = probes.promises[i, j]
             if promise == -np.inf or (j >= CERTAIN and promise < nearness[count - 1]):

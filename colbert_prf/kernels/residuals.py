@@ -36,6 +36,8 @@ __all__ = [
     "levels_of",
     "pack",
     "read_row",
+    "round_to_bytes",
+    "top_of",
     "train",
     "unpack",
 ]
@@ -331,6 +333,24 @@ def _unpack_row(packed: Array, bits: int, walks: bool, row: int, levels: Array) 
 
 
 @compiled()
+def top_of(codec: ResidualCodec) -> np.float32:
+    """``codec.top`` in compiled code, which knows no properties."""
+    return np.float32(TOP if codec.walks else (1 << codec.bits) - 1)
+
+
+@compiled()
+def round_to_bytes(vector: Array, steps: Array, out: Array) -> np.float32:
+    """Make ``out`` (dim,) int8 the components of ``vector * steps``, to be multiplied with levels: in which unit."""
+    largest = np.float32(1e-30)
+    for d in range(vector.shape[0]):
+        largest = max(largest, abs(vector[d] * steps[d]))
+    unit = largest / np.float32(127)
+    for d in range(vector.shape[0]):
+        out[d] = np.int8(np.rint(vector[d] * steps[d] / unit))
+    return unit
+
+
+@compiled()
 def read_row(packed: Array, scales: Array, codec: ResidualCodec, row: int, levels: Array) -> tuple[float, float]:
     """The scale and the gain of one vector, float32; ``levels`` (dim,) become its own."""
     half, number = 4 if codec.walks else 8, np.int64(scales[row])
@@ -344,8 +364,7 @@ def _decode(
     packed: Array, scales: Array, codes: Array, centroids: Array, codec: ResidualCodec, steps: Array, rows: Array,
     out: Array,
 ) -> None:  # fmt: skip
-    levels = np.empty(centroids.shape[1], np.uint8)
-    top = np.float32(TOP if codec.walks else (1 << codec.bits) - 1)
+    levels, top = np.empty(centroids.shape[1], np.uint8), top_of(codec)
     for i in range(rows.shape[0]):
         scale, gain = read_row(packed, scales, codec, rows[i], levels)
         centroid, vector = centroids[codes[rows[i]]], out[i]

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.residuals import ResidualCodec, read_row
+from colbert_prf.kernels.residuals import ResidualCodec, read_row, top_of
 from colbert_prf.kernels.simd import AHEAD, prefetch
-from colbert_prf.kernels.walks import TOP
 
 __all__ = ["products_of_rows"]
 
@@ -28,7 +27,7 @@ def _products_of_rows(
     # With v = gain · (c + scale · steps · (2·levels - top)), a product with the centroid and one with the levels.
     dim = centroids.shape[1]
     levels, scaled = np.empty(dim, np.uint8), np.empty(dim, np.float32)
-    top = np.float32(TOP if codec.walks else (1 << codec.bits) - 1)
+    top = top_of(codec)
     for i in range(rows.shape[0]):
         vector, middle = vectors[i], np.float32(0)
         for d in range(dim):

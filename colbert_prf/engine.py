@@ -11,16 +11,14 @@ leaves behind lets :mod:`colbert_prf.second_pass` search again with more query v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from time import perf_counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from colbert_prf.effort import Effort
 from colbert_prf.index.segment import Segment
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import Workers
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Early",
-    "Effort",
     "FirstPass",
     "Found",
     "best_of",
@@ -59,45 +56,6 @@ class Found(NamedTuple):
 
     positions: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How hard one search tries, and with what.
-
-    Parameters
-    ----------
-    probes
-        Centroids per query vector whose documents are candidates; None for all documents.
-    rescore
-        Documents scored exactly.
-    threads, executor
-        What to compute with; they do not change the result.
-    timings
-        Seconds per stage, filled in as the stages end.
-    """
-
-    probes: int | None
-    rescore: int
-    threads: int = 1
-    executor: Executor | None = None
-    timings: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def workers(self) -> Workers:
-        """What the kernels take."""
-        return {"threads": self.threads, "executor": self.executor}
-
-    @contextmanager
-    def stage(self, name: str, *, within: str | None = None) -> Iterator[None]:
-        """Measure a stage; what it takes does not count for the one it is within."""
-        self.timings.setdefault(name, 0.0)  # stages stand in the order they began in
-        started = perf_counter()
-        yield
-        taken = perf_counter() - started
-        self.timings[name] += taken
-        if within is not None:
-            self.timings[within] -= taken
 
 
 @dataclass(frozen=True)
@@ -241,8 +199,8 @@ def _scores_with_early(
     from colbert_prf.kernels.topk import best_sorted
 
     rest = max(len(positions) - max(FEW, 4 * early.count), 0)
-    order = np.argpartition(estimates, rest) if rest else np.arange(len(positions))
-    few, others = np.sort(order[rest:]), np.sort(order[:rest])
+    likely = estimates >= np.partition(estimates, rest)[rest] if len(positions) else np.empty(0, np.bool_)
+    few, others = np.flatnonzero(likely), np.flatnonzero(~likely)
     scores = np.empty(len(positions), np.float32)
 
     def use_few() -> None:

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.engine import Effort, Found, best_of, exact_scores
+from colbert_prf.effort import Effort
+from colbert_prf.engine import Found, best_of, exact_scores
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.derived import open_derived, writing_derived
 from colbert_prf.index.sampling import sample_vectors

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.engine import Early, Effort, FirstPass, Found, best_of, exact_scores, first_pass
+from colbert_prf.effort import Effort
+from colbert_prf.engine import Early, FirstPass, Found, best_of, exact_scores, first_pass
 from colbert_prf.feedback import Feedback
 from colbert_prf.index import MemoryIndex
 from colbert_prf.index.snapshot import Snapshot

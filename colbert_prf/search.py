@@ -13,9 +13,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from colbert_prf.effort import Effort
 from colbert_prf.encoder import Encoder
 from colbert_prf.encoder.base import available_cores
-from colbert_prf.engine import Effort, Found, default_probes, default_rescore
+from colbert_prf.engine import Found, default_probes, default_rescore
 from colbert_prf.errors import InputError
 from colbert_prf.explain import explain_hit
 from colbert_prf.feedback import Feedback

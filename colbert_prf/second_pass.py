@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from colbert_prf.effort import Effort
 from colbert_prf.engine import (
-    Effort,
     FirstPass,
     Found,
     candidates_of,

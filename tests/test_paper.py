@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from colbert_prf import EncodedDocument, EncodedQuery, Index, InputError, MemoryIndex, Searcher, paper
-from colbert_prf.engine import Effort
+from colbert_prf.effort import Effort
 from colbert_prf.paper import PaperEngine
 
 NUM_DOCUMENTS, DIM, EVERYTHING = 300, 20, 1_000_000

@@ -20,6 +20,7 @@ ROOMS = [
     "kernels",
     "encoder",
     "index",
+    "effort",
     "engine",
     "paper",
     "explain",

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Expansion, Index, Searcher, passes, second_pass
-from colbert_prf.engine import Effort, first_pass
+from colbert_prf.effort import Effort
+from colbert_prf.engine import first_pass
 from colbert_prf.second_pass import Depths, default_depths, gains_of
 from colbert_prf.types import ExpansionVector
 

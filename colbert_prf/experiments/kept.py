@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from colbert_prf.engine import Effort, Found, default_probes, default_rescore
+from colbert_prf.effort import Effort
+from colbert_prf.engine import Found, default_probes, default_rescore
 from colbert_prf.feedback import ColbertPRF
 from colbert_prf.index import Index
 from colbert_prf.passes import CompressedPasses

@@ -113,9 +113,9 @@ class ColbertPRF(Feedback):
         near = self._near_tokens(feedback, found, source, workers)
         token_ids = most_likely(near, source.special_ids)
         # Where feedback vectors are alike, some clusters have none of them; the authors' code keeps those.
-        sizes = np.bincount(found.labels[found.labels >= 0], minlength=len(near))
-        filled = self.compat == "paper" or sizes > 0
-        named = np.flatnonzero((token_ids >= 0) & filled)
+        wanted = np.full(len(near) + 1, self.compat == "paper")
+        wanted[found.labels] = True  # that of a vector without a cluster is -1, the last
+        named = np.flatnonzero((token_ids >= 0) & wanted[:-1])
         sigmas = weigh(self.weighting, query, found.vectors[named], token_ids[named], source)
         order = np.argsort(-sigmas, kind="stable")[: self.expansion_vectors]
         chosen = named[order]

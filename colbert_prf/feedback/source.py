@@ -267,9 +267,11 @@ class SnapshotSource(FeedbackSource):
             return super().vectors_of(places)
         # All in one segment: decoded at once.
         (segment,) = segments.values()
-        parts = [np.arange(segment.offsets[place], segment.offsets[place + 1]) for _, place in owners]
-        rows, own = np.concatenate(parts), np.concatenate([np.arange(len(part)) for part in parts])
-        documents = np.repeat(np.arange(len(places)), [len(part) for part in parts])
+        here = np.array([place for _, place in owners])
+        starts, stops = segment.offsets[here], segment.offsets[here + 1]
+        documents = np.repeat(np.arange(len(here)), stops - starts)
+        own = np.arange(len(documents)) - (np.cumsum(stops - starts) - (stops - starts))[documents]
+        rows = starts[documents] + own
         return FeedbackVectors(places, segment.decode_rows(rows), segment.tokens(rows), documents, own)
 
     def nearest_tokens(

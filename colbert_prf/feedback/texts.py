@@ -9,8 +9,8 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from colbert_prf.effort import Effort
 from colbert_prf.encoder import Encoder
-from colbert_prf.engine import Effort
 from colbert_prf.errors import InputError
 from colbert_prf.feedback.base import Feedback
 from colbert_prf.feedback.frequencies import TokenFrequencies

@@ -184,12 +184,14 @@ def _maxsim_of_codes(
     weights: Array,
     store: PackedVectors,
     documents: Array,
-    taken: Array,
+    shared: Array,
+    until: int,
     out: Array,
 ) -> None:
     best, whole = np.empty(query.table.shape[1], np.float32), store.packed.shape[1] % CHUNK == 0
     room, stop = _room(store, LANES if whole else max(LANES, _longest(store.offsets, documents))), len(documents)
-    start = take(taken, AT_ONCE)
+    take(shared[1:], 1)
+    start = take(shared, AT_ONCE)
     while start < stop:
         for position in range(start, min(start + AT_ONCE, stop)):
             first, count = _rows_of(store.offsets, documents[position])
@@ -203,7 +205,9 @@ def _maxsim_of_codes(
                 _best_of_document(query, len(weights), room, 0, max(count, LANES), 0, best)
             if count:
                 out[position] = _weighted_sum(weights, best)
-        start = take(taken, AT_ONCE)
+        if take(shared[1:], 0) >= until:
+            break
+        start = take(shared, AT_ONCE)
 
 
 @compiled()
@@ -248,13 +252,15 @@ def _maxsim_of_vectors(
     half: bool,
     offsets: Array,
     documents: Array,
-    taken: Array,
+    shared: Array,
+    until: int,
     out: Array,
 ) -> None:
     dim, width = columns.shape
     rows = np.zeros((_longest(offsets, documents) + ROWS, dim), np.float32)
     products, best = np.empty((ROWS, COLUMNS), np.float32), np.empty(width, np.float32)
-    start = take(taken, AT_ONCE)
+    take(shared[1:], 1)
+    start = take(shared, AT_ONCE)
     while start < len(documents):
         for position in range(start, min(start + AT_ONCE, len(documents))):
             first, count = _rows_of(offsets, documents[position])
@@ -262,7 +268,9 @@ def _maxsim_of_vectors(
                 _widen(vectors, half, first, count, rows)
                 _best_of_rows(rows, count, columns, products, best)
                 out[position] = _weighted_sum(weights, best)
-        start = take(taken, AT_ONCE)
+        if take(shared[1:], 0) >= until:
+            break
+        start = take(shared, AT_ONCE)
 
 
 def _worth_waking(threads: int, documents: NDArray[np.int64]) -> int:
@@ -345,7 +353,7 @@ def maxsim_of_packed(
     out = np.full(len(documents), -np.inf, np.float32)
     query = _byte_query(queries, table, codec)
     share(
-        lambda taken: _maxsim_of_codes(query, weights, store, documents, taken, out),
+        lambda shared, until: _maxsim_of_codes(query, weights, store, documents, shared, until, out),
         threads=_worth_waking(threads, documents),
         executor=executor,
         beside=beside,
@@ -375,7 +383,9 @@ def maxsim_of_vectors(
     columns = _columns(queries)
     out = np.full(len(documents), -np.inf, np.float32)
     share(
-        lambda taken: _maxsim_of_vectors(columns, weights, stored, half, offsets, documents, taken, out),
+        lambda shared, until: _maxsim_of_vectors(
+            columns, weights, stored, half, offsets, documents, shared, until, out
+        ),
         threads=_worth_waking(threads, documents),
         executor=executor,
         beside=beside,

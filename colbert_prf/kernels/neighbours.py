@@ -97,15 +97,18 @@ def _nearest(
     unit: np.float32,
     token_ids: Array,
     known: Array,
-    rows: Array,
-    similarities: Array,
-) -> None:
+    known_similarities: Array,
+    kept: int,
+) -> Any:
     # One function: a call would pass some eighty numbers.
+    rows, similarities = np.full((known.shape[0], kept), NONE), np.full((known.shape[0], kept), np.float32(-np.inf))
     bits, walks, count, chunks = codec.bits, codec.walks, known.shape[1], sketches.packed.shape[1]
     near, values = np.empty(SIDE_BY_SIDE, np.float32), np.zeros(chunks * FOUR * (8 // bits), np.int8)
     rounded = np.empty(vectors.shape[1], np.int8)
     for i in range(rows.shape[0]):
         nearest, nearness = rows[i], similarities[i]
+        for j in range(count):
+            nearest[j], nearness[j] = NONE if known[i, j] < 0 else -2 - j, known_similarities[i, j]
         # The product with a residual is factor · Σ_d values[d] · code[d] + constant.
         size = unit * round_to_bytes(vectors[i], steps, rounded)
         total = np.float32(_laid_out(rounded, walks, values))
@@ -144,6 +147,7 @@ def _nearest(
                         if near[place - first] >= nearness[-1] and not _is_skipped(skipped, row):
                             insert(nearest, nearness, row, near[place - first])
                     farthest = nearness[-1]
+    return rows, similarities
 
 
 def nearest_sketches(
@@ -182,11 +186,10 @@ def nearest_sketches(
     Neighbours
         A row below -1 stands for one of the known: -2 for the first, -3 for the next.
     """
-    out, count = Neighbours.none(len(known), kept), known.shape[1]
-    out.rows[:, :count] = np.where(known < 0, NONE, -2 - np.arange(count))
-    out.similarities[:, :count] = known_similarities
-    _nearest(vectors, probes, sketches, skipped, codec, codec.steps, scale_unit(codec), token_ids, known, *out)
-    return out
+    steps, unit = codec.steps, scale_unit(codec)
+    return Neighbours(
+        *_nearest(vectors, probes, sketches, skipped, codec, steps, unit, token_ids, known, known_similarities, kept)
+    )
 
 
 @compiled()

@@ -24,6 +24,8 @@ class Workers(TypedDict):
     executor: Executor | None
 
 
+NEVER = 1 << 62
+"""Of threads to begin: more than there are."""
 ALONE: Workers = {"threads": 1, "executor": None}
 """The calling thread."""
 
@@ -78,40 +80,42 @@ def run(
 
 
 def share(
-    kernel: Callable[[NDArray[np.int64]], object],
+    kernel: Callable[[NDArray[np.int64], int], object],
     *,
     threads: int = 1,
     executor: Executor | None = None,
     beside: Callable[[], object] | None = None,
 ) -> None:
-    """Call ``kernel(taken)`` on each thread; each takes work from what is left of it until there is none.
+    """Call ``kernel(shared, until)`` on each thread; each takes work from what is left of it until there is none.
 
     No thread comes back to the interpreter before all is done, so none waits for another that keeps it busy.
 
     Parameters
     ----------
     kernel : callable
-        A function of a counter, how much was taken, that releases the GIL; see :func:`~.simd.take`.
+        A function of how much of the work was taken and how many threads have begun, ``shared`` (2,), that releases the
+        GIL. It says that it begins, and leaves early once ``until`` have; see :func:`~.simd.take`.
     threads : int
         The calling thread is one of them.
     executor : concurrent.futures.Executor, optional
         Where the other ``threads - 1`` run; without it, everything runs here.
     beside : callable, optional
-        What the calling thread does before it takes part. It should soon do something for which it does without the
-        interpreter: only then do the others begin, or after the 5 ms Python lets a thread go on.
+        What the calling thread does once the others have begun, before it takes part to the end.
 
     Examples
     --------
-    >>> share(lambda taken: print("at work"), beside=lambda: print("beside"))
+    >>> share(lambda shared, until: print("at work"), beside=lambda: print("beside"))
     beside
     at work
     """
-    taken = np.zeros(1, np.int64)
-    others = [executor.submit(kernel, taken) for _ in range(threads - 1)] if executor is not None else []
+    shared = np.zeros(2, np.int64)
+    others = [executor.submit(kernel, shared, NEVER) for _ in range(threads - 1)] if executor is not None else []
     try:
         if beside is not None:
+            if others:  # to begin they need the interpreter, which this thread gives up while it works
+                kernel(shared, threads)
             beside()
-        kernel(taken)
+        kernel(shared, NEVER)
     finally:
         _wait_for(others)
 

@@ -102,17 +102,13 @@ def _any_promised(_context: Any, products: Any, place: Any, reaches: Any, column
 
 @compiled()
 def _probe(
-    centroids: ByteCentroids,
-    vectors: Array,
-    reach: np.float32,
-    floors: Array,
-    digits: Array,
-    units: Array,
-    out: Probes,
-) -> None:
+    centroids: ByteCentroids, vectors: Array, probes: int, reach: np.float32, floors: Array, digits: Array, units: Array
+) -> Probes:
     codes, sums, radii = centroids.codes, centroids.sums, centroids.radii
     num_centroids, dim = codes.shape
     width, num_vectors = units.shape[0], vectors.shape[0]
+    shape = (num_vectors, min(probes, num_centroids))
+    out = Probes(np.full(shape, NONE), np.full(shape, np.float32(-np.inf)), np.empty(shape, np.float32))
     tile = np.empty((ROWS, width), np.float32)
     # To the columns without a vector nothing is promised.
     reaches, least = np.zeros(width, np.float32), np.full(width, np.float32(np.inf))
@@ -141,6 +137,7 @@ def _probe(
             if out.centroids[i, j] == NONE:
                 out.centroids[i, j] = 0
             out.products[i, j] = out.promises[i, j] - reaches[i] * radii[out.centroids[i, j]]
+    return out
 
 
 def best_probes(
@@ -174,11 +171,9 @@ def best_probes(
     array([[1, 0]])
     """
     check_dim(vectors.shape[1])
-    shape = (len(vectors), min(probes, len(centroids.codes)))
-    out = Probes(np.full(shape, NONE), np.full(shape, -np.inf, np.float32), np.empty(shape, np.float32))
     width = -(-len(vectors) // AT_ONCE) * AT_ONCE
     digits, units = digits_of(vectors * centroids.steps, 1, width)
     if floors is None:
         floors = np.full(len(vectors), -np.inf, np.float32)
-    _probe(centroids, vectors, np.float32(reach), np.ascontiguousarray(floors), digits, units, out)
-    return out
+    found: Probes = _probe(centroids, vectors, probes, np.float32(reach), floors, digits, units)
+    return found

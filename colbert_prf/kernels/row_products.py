@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,10 +24,9 @@ def _products_of_rows(
     centroids: Array,
     codec: ResidualCodec,
     steps: Array,
-    out: Array,
-) -> None:
+) -> Any:
     # With v = gain · (c + scale · steps · (2·levels - top)), a product with the centroid and one with the levels.
-    dim = centroids.shape[1]
+    dim, out = centroids.shape[1], np.full(rows.shape, np.float32(-np.inf))
     levels, scaled = np.empty(dim, np.uint8), np.empty(dim, np.float32)
     top = top_of(codec)
     for i in range(rows.shape[0]):
@@ -48,6 +49,7 @@ def _products_of_rows(
                 for d in range(dim):
                     residual += scaled[d] * np.float32(levels[d])
                 out[i, j] = gain * (product + scale * (residual - middle))
+    return out
 
 
 def products_of_rows(
@@ -60,6 +62,6 @@ def products_of_rows(
     codec: ResidualCodec,
 ) -> NDArray[np.float32]:
     """The products of vectors (n, dim) with some decoded rows of each (n, count); minus infinity where a row is -1."""
-    out = np.full(rows.shape, -np.inf, np.float32)
-    _products_of_rows(vectors, rows, packed, scales, codes, centroids, codec, codec.steps, out)
-    return out
+    products: NDArray[np.float32]
+    products = _products_of_rows(vectors, rows, packed, scales, codes, centroids, codec, codec.steps)
+    return products

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.engine import Effort, exact_scores
+from colbert_prf.effort import Effort
+from colbert_prf.engine import exact_scores
 from colbert_prf.errors import InputError
 from colbert_prf.index import MemoryIndex
 from colbert_prf.search import Searcher

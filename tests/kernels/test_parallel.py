@@ -41,18 +41,26 @@ def test_an_error_comes_out(pool):
 
 
 @compiled()
-def _visit(seen: np.ndarray, taken: np.ndarray) -> None:
-    start = take(taken, 3)
+def _visit(seen: np.ndarray, shared: np.ndarray, until: int) -> None:
+    take(shared[1:], 1)
+    start = take(shared, 3)
     while start < len(seen):
         seen[start : start + 3] += 1
-        start = take(taken, 3)
+        if take(shared[1:], 0) >= until:
+            break
+        start = take(shared, 3)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("count", [0, 1, 7, 10_001])
 def test_what_is_shared_is_done_once(pool, threads, count):
     seen, beside = np.zeros(count, np.int64), []
-    share(lambda taken: _visit(seen, taken), threads=threads, executor=pool, beside=lambda: beside.append(1))
+    share(
+        lambda shared, until: _visit(seen, shared, until),
+        threads=threads,
+        executor=pool,
+        beside=lambda: beside.append(1),
+    )
     assert (seen == 1).all()
     assert beside == [1]
 
@@ -60,7 +68,7 @@ def test_what_is_shared_is_done_once(pool, threads, count):
 def test_shared_work_inside_a_busy_pool_does_not_wait_for_itself():
     def inner() -> int:
         seen = np.zeros(101, np.int64)
-        share(lambda taken: _visit(seen, taken), threads=2, executor=pool, beside=lambda: None)
+        share(lambda shared, until: _visit(seen, shared, until), threads=2, executor=pool, beside=lambda: None)
         return int(seen.sum())
 
     with ThreadPoolExecutor(1) as pool:
@@ -74,5 +82,5 @@ def test_an_error_beside_comes_out_when_the_others_have_ended(pool):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        share(lambda taken: _visit(seen, taken), threads=2, executor=pool, beside=fail)
+        share(lambda shared, until: _visit(seen, shared, until), threads=2, executor=pool, beside=fail)
     assert (seen <= 1).all()

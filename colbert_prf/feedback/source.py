@@ -73,12 +73,6 @@ class NearTokens(NamedTuple):
     token_ids: TokenIds
     similarities: npt.NDArray[np.float32]
 
-    @classmethod
-    def none(cls, num_vectors: int, count: int) -> NearTokens:
-        """No neighbours yet."""
-        shape = (num_vectors, count)
-        return cls(np.full(shape, -1, dtype=np.int32), np.full(shape, -np.inf, dtype=np.float32))
-
     def only(self, part: slice) -> NearTokens:
         """Those of some vectors, not copied."""
         return NearTokens(self.token_ids[part], self.similarities[part])
@@ -277,14 +271,14 @@ class SnapshotSource(FeedbackSource):
     def nearest_tokens(
         self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
     ) -> NearTokens:
-        from colbert_prf.kernels.neighbours import settle_all
+        from colbert_prf.kernels.neighbours import compare_all
         from colbert_prf.kernels.parallel import run
 
         codec = self.snapshot.codec
         # What is made at its first use is made here, once, not by every thread.
         _, sketches = codec.byte_centroids, [segment.sketches for segment in self.snapshot.segments]
-        padded, near = codec.pad(vectors), NearTokens.none(len(vectors), count)
-        settle_all(padded, codec.pad(feedback.vectors), feedback.token_ids, *near)
+        padded = codec.pad(vectors)
+        near = NearTokens(*compare_all(padded, codec.pad(feedback.vectors), feedback.token_ids, count))
 
         def of_range(start: int, stop: int) -> None:
             part = slice(start, stop)

@@ -36,7 +36,7 @@ from colbert_prf.kernels.simd import (
     vector,
 )
 
-__all__ = ["byte_tile_once", "digits_of", "multiply_bytes", "multiply_bytes_definition"]
+__all__ = ["byte_tile_once", "largest_digits", "multiply_bytes", "multiply_bytes_definition", "round_to_digits"]
 
 _WORTH_A_THREAD = 2000
 """Tiles that take as long as waking a thread does."""
@@ -123,14 +123,18 @@ byte_tile_once = _byte_tile(1, 2)
 """The same for components of one digit, less 64 instead of 8192, and j in ``column`` .. ``column`` + 31."""
 
 
-def _largest(dim: int, num_digits: int) -> np.float32:
+def largest_digits(dim: int, num_digits: int) -> np.float32:
     """The largest number a component is rounded to: no sum of products may exceed 32 bits."""
     return np.float32(min(_middle(num_digits) - 1, ((1 << 31) - 1) // (127 * dim)))
 
 
 @compiled()
-def _digits(queries: Array, top: np.float32, middle: int, digits: Array, units: Array) -> None:
-    """Round queries (num_queries, dim) to ``digits``, whose other columns stay what they are, and their ``units``."""
+def round_to_digits(queries: Array, top: np.float32, digits: Array, units: Array) -> None:
+    """Round queries (num_queries, dim) to digits of 7 bits, of which the largest number is ``top``.
+
+    ``digits`` (num_digits, dim / 4, width, 4) uint8 and ``units`` (width,) float32 stay what they are in other columns.
+    """
+    middle = 1 << (7 * digits.shape[0] - 1)
     for i in range(queries.shape[0]):
         largest = np.float32(1e-30)
         for value in queries[i]:
@@ -140,16 +144,6 @@ def _digits(queries: Array, top: np.float32, middle: int, digits: Array, units: 
             rounded = np.int32(np.rint(queries[i, d] / units[i])) + middle
             for digit in range(digits.shape[0]):
                 digits[digit, d // 4, i, d % 4] = (rounded >> (7 * digit)) & 127
-
-
-def digits_of(
-    queries: NDArray[np.float32], num_digits: int, width: int
-) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """Vectors in digits of 7 bits, (num_digits, dim / 4, width, 4), and in which units, (width,)."""
-    dim = queries.shape[1]
-    digits, units = np.zeros((num_digits, dim // 4, width, 4), np.uint8), np.zeros(width, np.float32)
-    _digits(queries, _largest(dim, num_digits), _middle(num_digits), digits, units)
-    return digits, units
 
 
 @compiled()
@@ -165,7 +159,7 @@ def _products(rows: Array, sums: Array, digits: Array, units: Array, start: int,
 
 def multiply_bytes_definition(rows: NDArray[np.int8], queries: NDArray[np.float32]) -> NDArray[np.float32]:
     """The definition of :func:`multiply_bytes` in NumPy."""
-    units = np.maximum(np.abs(queries).max(axis=1), np.float32(1e-30)) / _largest(queries.shape[1], 2)
+    units = np.maximum(np.abs(queries).max(axis=1), np.float32(1e-30)) / largest_digits(queries.shape[1], 2)
     rounded = np.rint(queries / units[:, None]).astype(np.int64)
     out = np.zeros((len(rows), padded(len(queries))), np.float32)
     out[:, : len(queries)] = units * (rows.astype(np.int64) @ rounded.T).astype(np.float32)
@@ -204,7 +198,8 @@ def multiply_bytes(
     if len(rows) < ROWS:
         return multiply_bytes_definition(rows, queries)
     width = padded(len(queries))
-    digits, units = digits_of(queries, 2, width)
+    digits, units = np.zeros((2, queries.shape[1] // 4, width, 4), np.uint8), np.zeros(width, np.float32)
+    round_to_digits(queries, largest_digits(queries.shape[1], 2), digits, units)
     out = np.empty((len(rows), width), np.float32)
     run(
         lambda start, stop: _products(rows, sums, digits, units, start, stop, out),

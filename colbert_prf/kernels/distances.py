@@ -48,9 +48,15 @@ def _squares(vectors: Array, blocks: Array, out: Array) -> None:
 
 
 @compiled()
-def _prepare(vectors: Array, centred: Array, blocks: Array, squares: Array) -> bool:
-    """Subtract the mean, lay sixteen vectors a block side by side, and take squares: whether these are finite."""
+def _prepare(vectors: Array) -> Any:
+    """Subtract the mean, lay sixteen vectors a block side by side, and take squares: of these whether all are finite.
+
+    The result is (finite, vectors, blocks, squares); after the last vector there are zeros up to a whole block.
+    """
     num_vectors, dim = vectors.shape
+    width = -(-num_vectors // COLUMNS) * COLUMNS
+    centred, blocks = np.empty((width, dim), np.float32), np.empty((width // COLUMNS, dim, COLUMNS), np.float32)
+    squares = np.empty(width, np.float32)
     total, mean = np.zeros(dim, np.float64), np.empty(dim, np.float32)
     for i in range(num_vectors):
         for d in range(dim):
@@ -62,11 +68,14 @@ def _prepare(vectors: Array, centred: Array, blocks: Array, squares: Array) -> b
         for d in range(dim):
             row[d] = vectors[i, d] - mean[d]
             block[d, i % COLUMNS] = row[d]
+    for i in range(num_vectors, width):
+        for d in range(dim):
+            centred[i, d] = blocks[-1, d, i % COLUMNS] = 0
     _squares(centred, blocks, squares)
     finite = True
     for square in squares:
         finite &= np.isfinite(square)
-    return finite
+    return finite, centred, blocks, squares
 
 
 @intrinsic
@@ -121,11 +130,19 @@ def _column(builder: ir.IRBuilder, rows: list[Any], lane: int) -> Any:
 
 
 @compiled()
-def _distances(vectors: Array, blocks: Array, squares: Array, start: int, stop: int, out: Array) -> None:
-    """``out[i, j] = out[j, i] = |v_i|² + |v_j|² - 2 v_i·v_j`` for the blocks of i in ``[start, stop)`` and i <= j."""
+def _distances(
+    vectors: Array, blocks: Array, squares: Array, num_vectors: int, start: int, stop: int, out: Array
+) -> None:
+    """``out[i, j] = out[j, i] = |v_i|² + |v_j|² - 2 v_i·v_j`` for the blocks of i in ``[start, stop)`` and i <= j.
+
+    What is not of two of the ``num_vectors`` is zero.
+    """
     for row in range(start * COLUMNS, stop * COLUMNS, ROWS):
         for block in range(row // COLUMNS, len(blocks)):
             _distance_tile(vectors, row, vectors.shape[1], blocks, block * COLUMNS, squares, out, out.shape[1])
+        for i in range(row, row + ROWS):
+            for j in range(num_vectors, out.shape[1]):
+                out[i, j] = 0
 
 
 def squared_distances(
@@ -150,23 +167,20 @@ def squared_distances(
     >>> squared_distances(np.array([[0, 0], [3, 4]], np.float32))[:, :2].tolist()
     [[0.0, 25.0], [25.0, 0.0]]
     """
-    num_vectors, dim = vectors.shape
+    num_vectors = len(vectors)
     if num_vectors > MAX_VECTORS:
         raise ValueError(
             f"cannot cluster {num_vectors} vectors by all their distances: at most {MAX_VECTORS}; give fewer passages"
         )
-    width = -(-num_vectors // COLUMNS) * COLUMNS
-    centred, blocks = np.zeros((width, dim), np.float32), np.zeros((width // COLUMNS, dim, COLUMNS), np.float32)
-    squares = np.empty(width, np.float32)
-    if not _prepare(vectors, centred, blocks, squares):
+    finite, centred, blocks, squares = _prepare(vectors)
+    if not finite:
         raise ValueError("cannot cluster vectors with values that are not finite (NaN, infinity or too large)")
-    out = np.empty((width, width), np.float32)
+    out = np.empty((len(centred), len(centred)), np.float32)
     run(
-        lambda start, stop: _distances(centred, blocks, squares, start, stop, out),
+        lambda start, stop: _distances(centred, blocks, squares, num_vectors, start, stop, out),
         len(blocks),
         threads=threads,
         executor=executor,
         shortest=WORTH_A_THREAD,
     )
-    out[:, num_vectors:] = 0
     return out[:num_vectors]

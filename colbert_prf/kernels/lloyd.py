@@ -13,7 +13,7 @@ iteration, so that an iteration costs some microseconds where a product with 24 
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -234,12 +234,14 @@ def _total(distances: Array) -> float:
 
 
 @compiled(fastmath={"contract", "reassoc", "nsz"})
-def _mean_vectors(vectors: Array, labels: Array, places: Array, centroids: Array) -> float:
-    """Fill ``centroids`` with the means of the clusters, from the vectors themselves; the result is the inertia.
+def _best_start(vectors: Array, all_labels: Array, all_places: Array, inertias: Array) -> Any:
+    """The centroids of the start of lowest inertia, as means of the vectors themselves, its labels, and its inertia.
 
     A product with BLAS would do, but its threads take milliseconds to wake on a busy machine.
     """
-    dim = vectors.shape[1]
+    best = np.argmin(inertias)
+    labels, places, dim = all_labels[best].copy(), all_places[best], vectors.shape[1]
+    centroids = np.empty((len(places), dim), np.float32)
     sums, counts = np.zeros(centroids.shape, np.float64), np.zeros(len(centroids), np.int64)
     for i in range(len(labels)):
         counts[labels[i]] += 1
@@ -254,7 +256,7 @@ def _mean_vectors(vectors: Array, labels: Array, places: Array, centroids: Array
         for d in range(dim):
             difference = float(vectors[i, d]) - centroids[labels[i], d]
             inertia += difference * difference
-    return inertia
+    return centroids, labels, inertia
 
 
 def kmeans(
@@ -321,7 +323,4 @@ def kmeans(
         executor=executor,
         shortest=max(2, WORTH_A_THREAD // num_vectors),
     )
-    best = int(np.argmin(inertias))
-    centroids = np.empty((num_clusters, dim), np.float32)
-    inertia = _mean_vectors(vectors, labels[best], places[best], centroids)
-    return Clusters(centroids, labels[best].copy(), inertia)
+    return Clusters(*_best_start(vectors, labels, places, inertias))

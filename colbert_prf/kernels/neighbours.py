@@ -20,11 +20,11 @@ from colbert_prf.kernels.sixteens import compare_sixteen_bits, compare_sixteen_p
 from colbert_prf.kernels.sketches import FOUR, SIDE_BY_SIDE, Sketches, scale_unit
 
 __all__ = [
+    "compare_all",
     "most_frequent",
     "nearest_definition",
     "nearest_sketches",
     "settle",
-    "settle_all",
 ]
 
 CERTAIN = 2
@@ -239,9 +239,14 @@ def settle(
 
 
 @compiled()
-def _settle_all(stored: Array, token_ids: Array, columns: Array, known: Array, similarities: Array) -> None:
+def _compare_all(vectors: Array, stored: Array, token_ids: Array, width: int, count: int) -> Any:
     num_stored, dim = stored.shape
-    width = columns.shape[1]
+    columns = np.zeros((dim, width), np.float32)
+    for i in range(vectors.shape[0]):
+        for d in range(dim):
+            columns[d, i] = vectors[i, d]
+    known = np.full((vectors.shape[0], count), np.int32(NONE))
+    similarities = np.full((vectors.shape[0], count), np.float32(-np.inf))
     tile = np.empty((ROWS, width), np.float32)
     for first in range(0, num_stored, ROWS):
         # The last tile overlaps the one before rather than reading past the end.
@@ -253,16 +258,13 @@ def _settle_all(stored: Array, token_ids: Array, columns: Array, known: Array, s
             for i in range(known.shape[0]):
                 if products[i] > similarities[i, -1]:
                     insert(known[i], similarities[i], token_ids[place], products[i])
+    return known, similarities
 
 
-def settle_all(
-    vectors: NDArray[np.float32],
-    stored: NDArray[np.float32],
-    token_ids: NDArray[np.int32],
-    known: NDArray[np.int32],
-    similarities: NDArray[np.float32],
-) -> None:
-    """Put the tokens of a few stored vectors among those of what is known to be near to each vector, in place.
+def compare_all(
+    vectors: NDArray[np.float32], stored: NDArray[np.float32], token_ids: NDArray[np.int32], count: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """The tokens of the nearest of a few stored vectors, nearest first, and how near they are.
 
     Parameters
     ----------
@@ -270,16 +272,24 @@ def settle_all(
     stored, token_ids : of shapes (num_stored, dim) and (num_stored,)
         All are compared. Not by BLAS, whose threads would spin for some 20 ms afterwards, on the cores a second pass
         wants.
+    count : int
+        Of each vector; where there are fewer, the token is -1 and the similarity minus infinity.
+
+    Returns
+    -------
     known, similarities : of shape (num_vectors, count)
-        As in :func:`settle`.
+        As :func:`settle` takes them.
     """
+    known: NDArray[np.int32]
+    similarities: NDArray[np.float32]
     if len(stored) < ROWS:
         rows = np.broadcast_to(np.arange(len(stored)), (len(vectors), len(stored))).copy()
+        shape = (len(vectors), count)
+        known, similarities = np.full(shape, NONE, np.int32), np.full(shape, -np.inf, np.float32)
         settle(rows, vectors @ stored.T, token_ids, known, similarities)
-        return
-    columns = np.zeros((vectors.shape[1], padded(len(vectors))), np.float32)
-    columns[:, : len(vectors)] = vectors.T
-    _settle_all(stored, token_ids, columns, known, similarities)
+        return known, similarities
+    known, similarities = _compare_all(vectors, stored, token_ids, padded(len(vectors)), count)
+    return known, similarities
 
 
 @compiled()

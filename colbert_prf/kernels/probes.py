@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numpy.typing import NDArray
 
-from colbert_prf.kernels.byte_products import byte_tile_once, digits_of
+from colbert_prf.kernels.byte_products import byte_tile_once, largest_digits, round_to_digits
 from colbert_prf.kernels.compiled import Array, compiled, intrinsic
 from colbert_prf.kernels.simd import COLUMNS, FLOAT, ROWS, Arrays, check_dim, int64, vector
 
@@ -102,11 +102,13 @@ def _any_promised(_context: Any, products: Any, place: Any, reaches: Any, column
 
 @compiled()
 def _probe(
-    centroids: ByteCentroids, vectors: Array, probes: int, reach: np.float32, floors: Array, digits: Array, units: Array
+    centroids: ByteCentroids, vectors: Array, probes: int, reach: np.float32, floors: Array, top: np.float32
 ) -> Probes:
     codes, sums, radii = centroids.codes, centroids.sums, centroids.radii
     num_centroids, dim = codes.shape
-    width, num_vectors = units.shape[0], vectors.shape[0]
+    num_vectors, width = vectors.shape[0], -(-vectors.shape[0] // AT_ONCE) * AT_ONCE
+    digits, units = np.zeros((1, dim // 4, width, 4), np.uint8), np.zeros(width, np.float32)
+    round_to_digits(vectors * centroids.steps, top, digits, units)
     shape = (num_vectors, min(probes, num_centroids))
     out = Probes(np.full(shape, NONE), np.full(shape, np.float32(-np.inf)), np.empty(shape, np.float32))
     tile = np.empty((ROWS, width), np.float32)
@@ -171,9 +173,8 @@ def best_probes(
     array([[1, 0]])
     """
     check_dim(vectors.shape[1])
-    width = -(-len(vectors) // AT_ONCE) * AT_ONCE
-    digits, units = digits_of(vectors * centroids.steps, 1, width)
     if floors is None:
         floors = np.full(len(vectors), -np.inf, np.float32)
-    found: Probes = _probe(centroids, vectors, probes, np.float32(reach), floors, digits, units)
+    top = largest_digits(vectors.shape[1], 1)
+    found: Probes = _probe(centroids, vectors, probes, np.float32(reach), floors, top)
     return found

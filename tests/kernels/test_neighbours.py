@@ -8,10 +8,10 @@ import pytest
 from colbert_prf.index.codec import Codec
 from colbert_prf.kernels.neighbours import (
     CERTAIN,
+    compare_all,
     nearest_definition,
     nearest_sketches,
     settle,
-    settle_all,
 )
 from colbert_prf.kernels.probes import Neighbours, Probes
 from colbert_prf.kernels.residuals import levels_of, pack
@@ -201,8 +201,7 @@ def test_tokens_settle_in_the_order_of_their_nearness():
 def test_a_few_stored_vectors_are_all_compared(num_stored, num_vectors):
     random = np.random.default_rng(num_stored)
     vectors, stored = (random.standard_normal((count, 32)).astype(np.float32) for count in (num_vectors, num_stored))
-    known, near = np.full((num_vectors, 5), -1, np.int32), np.full((num_vectors, 5), -np.inf, np.float32)
-    settle_all(vectors, stored, np.arange(num_stored, dtype=np.int32), known, near)
+    known, near = compare_all(vectors, stored, np.arange(num_stored, dtype=np.int32), 5)
     expected = nearest_definition(vectors, stored, 5)
     assert np.array_equal(known, expected.rows)
     assert near == pytest.approx(expected.similarities, abs=1e-5)

@@ -12,7 +12,7 @@ leaves behind lets :mod:`colbert_prf.second_pass` search again with more query v
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,10 +22,10 @@ from colbert_prf.effort import Effort
 from colbert_prf.index.segment import Segment
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import Workers
+from colbert_prf.scorer import Scorer
 from colbert_prf.types import EncodedQuery
 
 if TYPE_CHECKING:
-    from colbert_prf.kernels.exact import PackedVectors
     from colbert_prf.kernels.interaction import ByteTable
 
 __all__ = [
@@ -36,11 +36,9 @@ __all__ = [
     "candidates_of",
     "default_probes",
     "default_rescore",
-    "exact_scores",
     "find",
     "first_pass",
     "interact_with",
-    "packed_vectors",
     "places_of",
     "positions_of",
 ]
@@ -98,8 +96,10 @@ class FirstPass:
     ----------
     query
         What was searched.
-    table, values
-        The query's centroid scores, exact and as bytes.
+    scorer
+        Gives exact scores.
+    values
+        The query's centroid scores as bytes.
     chosen
         The candidates of each segment, ascending; None for all of its documents.
     approximate
@@ -111,7 +111,7 @@ class FirstPass:
     """
 
     query: EncodedQuery
-    table: npt.NDArray[np.float32]
+    scorer: Scorer
     values: ByteTable
     chosen: list[npt.NDArray[np.int64] | None]
     approximate: list[npt.NDArray[np.float32]]
@@ -179,20 +179,19 @@ def first_pass(
         places, estimates = _best_places(approximate, max(k, effort.rescore))
         positions = positions_of(snapshot, chosen)[places]
     with effort.stage("maxsim"):
+        scorer = Scorer(snapshot, query, table=table)
         if early is None:
-            scores = exact_scores(snapshot, query, positions, effort, table=table)
+            scores = scorer.scores(positions, effort.workers)
         else:
-            scores = _scores_with_early(snapshot, query, positions, estimates, effort, table, early)
-    return FirstPass(query, table, values, chosen, approximate, places, positions, scores)
+            scores = _scores_with_early(scorer, positions, estimates, effort.workers, early)
+    return FirstPass(query, scorer, values, chosen, approximate, places, positions, scores)
 
 
 def _scores_with_early(
-    snapshot: Snapshot,
-    query: EncodedQuery,
+    scorer: Scorer,
     positions: npt.NDArray[np.int64],
     estimates: npt.NDArray[np.float32],
-    effort: Effort,
-    table: npt.NDArray[np.float32],
+    workers: Workers,
     early: Early,
 ) -> npt.NDArray[np.float32]:
     """The exact scores of some positions; the calling thread begins with those of the best estimates, for ``early``."""
@@ -204,11 +203,11 @@ def _scores_with_early(
     scores = np.empty(len(positions), np.float32)
 
     def use_few() -> None:
-        scores[few] = exact_scores(snapshot, query, positions[few], replace(effort, threads=1), table=table)
+        scores[few] = scorer.scores(positions[few])
         order = few[best_sorted(scores[few], early.count)]
         early.use(Found(positions[order], scores[order]), positions)
 
-    scores[others] = exact_scores(snapshot, query, positions[others], effort, table=table, beside=use_few)
+    scores[others] = scorer.scores(positions[others], workers, beside=use_few)
     return scores
 
 
@@ -287,68 +286,3 @@ def places_of(snapshot: Snapshot, positions: npt.NDArray[np.int64]) -> list[npt.
     return [
         positions[first:last] - start for start, first, last in zip(snapshot.starts, bounds, bounds[1:], strict=False)
     ]
-
-
-def exact_scores(
-    snapshot: Snapshot,
-    query: EncodedQuery,
-    positions: npt.NDArray[np.int64],
-    effort: Effort,
-    *,
-    table: npt.NDArray[np.float32] | None = None,
-    beside: Callable[[], object] | None = None,
-) -> npt.NDArray[np.float32]:
-    """Exact weighted MaxSim on the decoded vectors of some documents; minus infinity for one without vectors.
-
-    Parameters
-    ----------
-    snapshot, query, effort
-        As in :func:`find`; of the effort only what to compute with.
-    positions
-        Of the documents, ascending, of shape (num_documents,).
-    table
-        The query's centroid scores, where they are known; not used with 16 bits.
-    beside
-        What the calling thread does, once, while others score documents.
-
-    Returns
-    -------
-    scores
-        Of shape (num_documents,).
-    """
-    from colbert_prf.kernels.exact import maxsim_of_packed, maxsim_of_vectors
-
-    codec = snapshot.codec
-    vectors = codec.pad(query.vectors)
-    if table is None and codec.bits < 16:
-        table = codec.scores(query.vectors, effort.workers)
-    bounds = np.searchsorted(positions, snapshot.starts)
-    parts = [np.empty(0, np.float32)]
-    for segment, start, first, last in zip(snapshot.segments, snapshot.starts, bounds, bounds[1:], strict=False):
-        documents = positions[first:last] - start
-        how, beside = _How(**effort.workers, beside=beside), None
-        if codec.bits == 16:
-            stored = segment.columns["vectors"]
-            part = maxsim_of_vectors(query.vectors, query.weights, stored, segment.offsets, documents, **how)
-        else:
-            assert table is not None
-            store = packed_vectors(segment)
-            part = maxsim_of_packed(vectors, query.weights, table, codec.residuals, store, documents, **how)
-        parts.append(part)
-    if beside is not None:  # there is no segment
-        beside()
-    return np.concatenate(parts)
-
-
-class _How(Workers):
-    """What the exact kernels compute with."""
-
-    beside: Callable[[], object] | None
-
-
-def packed_vectors(segment: Segment) -> PackedVectors:
-    """The compressed vectors of a segment, as the kernels take them."""
-    from colbert_prf.kernels.exact import PackedVectors
-
-    columns = segment.columns
-    return PackedVectors(columns["codes"], columns["residuals"], columns["scales"], segment.offsets)

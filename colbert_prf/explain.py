@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.engine import packed_vectors
 from colbert_prf.errors import InputError
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.scorer import packed_vectors
 from colbert_prf.types import EncodedQuery, Explanation, Match, TokenIds
 
 __all__ = ["explain_hit"]

@@ -22,13 +22,14 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.effort import Effort
-from colbert_prf.engine import Found, best_of, exact_scores
+from colbert_prf.engine import Found, best_of
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.derived import open_derived, writing_derived
 from colbert_prf.index.sampling import sample_vectors
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import run
 from colbert_prf.progress import progress_bar
+from colbert_prf.scorer import Scorer
 from colbert_prf.types import EncodedQuery
 
 __all__ = ["BITS", "PROBES", "PaperEngine", "build", "num_lists_for", "training_size_for"]
@@ -104,7 +105,8 @@ class PaperEngine:
                 vectors = snapshot.codec.pad(query.vectors)
                 positions = _candidates(index, vectors, k, mask, self.nearest, effort)
         with effort.stage("maxsim"):
-            return Found(positions, exact_scores(snapshot, query, positions, effort))
+            scorer = Scorer(snapshot, query, workers=effort.workers)
+            return Found(positions, scorer.scores(positions, effort.workers))
 
     def _index(self, snapshot: Snapshot, effort: Effort) -> Any:
         name = snapshot.manifest.derived

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.effort import Effort
-from colbert_prf.engine import Early, FirstPass, Found, best_of, exact_scores, first_pass
+from colbert_prf.engine import Early, FirstPass, Found, best_of, first_pass
 from colbert_prf.feedback import Feedback
 from colbert_prf.index import MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.paper import PaperEngine
+from colbert_prf.scorer import Scorer
 from colbert_prf.second_pass import Depths, Gains, default_depths, find_again, gains_of, score_again
 from colbert_prf.types import EncodedQuery, Expansion
 
@@ -165,7 +166,8 @@ class PaperPasses(Passes):
         depth = feedback.rerank_depth
         positions = self._found.positions if depth is None else np.sort(best_of(self._found, depth).positions)
         with self.effort.stage("maxsim again"):
-            return best_of(Found(positions, exact_scores(self.source, expansion.query, positions, self.effort)), k)
+            scorer = Scorer(self.source, expansion.query, workers=self.effort.workers)
+            return best_of(Found(positions, scorer.scores(positions, self.effort.workers)), k)
 
 
 class ExactPasses(Passes):

@@ -20,12 +20,12 @@ from colbert_prf.engine import (
     FirstPass,
     Found,
     candidates_of,
-    exact_scores,
     interact_with,
     places_of,
     positions_of,
 )
 from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.scorer import Scorer
 from colbert_prf.types import EncodedQuery, Expansion
 
 if TYPE_CHECKING:
@@ -74,8 +74,10 @@ class Gains:
     ----------
     added
         The vectors and their weights.
-    table, values
-        Their centroid scores, exact and as bytes.
+    scorer
+        Gives what they add exactly.
+    values
+        Their centroid scores as bytes.
     estimates
         What they give approximately to each document the first pass scores exactly.
     most
@@ -83,7 +85,7 @@ class Gains:
     """
 
     added: EncodedQuery
-    table: npt.NDArray[np.float32]
+    scorer: Scorer
     values: ByteTable
     estimates: npt.NDArray[np.float32]
     most: float
@@ -117,7 +119,8 @@ def gains_of(
         values = byte_table(table)
         most = float(added.weights @ largest_scores(values)[: len(added)])
     with effort.stage("interaction again", within=within):
-        return Gains(added, table, values, _estimates(snapshot, values, added, positions, effort), most)
+        estimates = _estimates(snapshot, values, added, positions, effort)
+    return Gains(added, Scorer(snapshot, added, table=table), values, estimates, most)
 
 
 def find_again(
@@ -169,7 +172,7 @@ def find_again(
             theirs = approximate[hopeful] + missing + _estimates(snapshot, values, added, others, effort)
             candidates = candidates.with_unseen(others, theirs)
             kept = best(candidates.estimates, depths.kept)
-    return _scored(snapshot, first, gains, candidates.only(kept), k, depths.exact, effort)
+    return _scored(first, gains, candidates.only(kept), k, depths.exact, effort)
 
 
 def score_again(
@@ -197,7 +200,7 @@ def score_again(
     if depth is not None:
         candidates = candidates.only(best(first.scores, depth))
     kept = best(candidates.estimates, depths.kept)
-    return _scored(snapshot, first, gains, candidates.only(kept), k, depths.exact, effort)
+    return _scored(first, gains, candidates.only(kept), k, depths.exact, effort)
 
 
 class _Candidates(NamedTuple):
@@ -254,9 +257,7 @@ def _hopeful(
     return np.flatnonzero(hopeful)
 
 
-def _scored(
-    snapshot: Snapshot, first: FirstPass, gains: Gains, candidates: _Candidates, k: int, count: int, effort: Effort
-) -> Found:
+def _scored(first: FirstPass, gains: Gains, candidates: _Candidates, k: int, count: int, effort: Effort) -> Found:
     """The best of some documents, of which ``count`` are scored exactly and those the first pass did not."""
     from colbert_prf.kernels.topk import best, best_sorted
 
@@ -265,8 +266,8 @@ def _scored(
         exact, known = best(scores, count), first.scores[places]
         if len(unseen := np.flatnonzero(places < 0)):
             exact = np.union1d(exact, unseen)
-            known[unseen] = exact_scores(snapshot, first.query, positions[unseen], effort, table=first.table)
-        found = known[exact] + exact_scores(snapshot, gains.added, positions[exact], effort, table=gains.table)
+            known[unseen] = first.scorer.scores(positions[unseen], effort.workers)
+        found = known[exact] + gains.scorer.scores(positions[exact], effort.workers)
         missed = (found - scores[exact])[places[exact] >= 0]
         # What estimates miss, all of them about as much: else a document would lose by not being scored exactly.
         scores = scores + (_middle(missed) if len(missed) else np.float32(0))

@@ -21,6 +21,7 @@ ROOMS = [
     "encoder",
     "index",
     "effort",
+    "scorer",
     "engine",
     "paper",
     "explain",

@@ -65,7 +65,7 @@ def test_light_vectors_leave_few_documents_with_hope(snapshot):
     first = first_pass(snapshot, query(0, 6, 1.0), 10, Effort(None, RESCORED))
     estimates = np.concatenate(first.approximate)
     best = np.sort(estimates)[-RESCORED]
-    gain = first.table[:, :4].max(axis=0).sum()
+    gain = snapshot.codec.scores(first.query.vectors)[:, :4].max(axis=0).sum()
     left, nothing = [], np.empty(0, np.int64)
     for weight in (0.0, 0.1, 10):
         # The worst of the best got half of what any document can get.
@@ -82,7 +82,9 @@ def test_light_vectors_leave_few_documents_with_hope(snapshot):
 def test_no_document_gains_more_than_the_most(snapshot, weight):
     everything, added = np.flatnonzero(snapshot.live), query(1, 4, weight)
     gains = gains_of(snapshot, added, everything, Effort(None, RESCORED))
-    assert gains.most == pytest.approx(weight * gains.table[:, :4].max(axis=0).sum(), abs=0.02 * weight)
+    assert gains.most == pytest.approx(
+        weight * snapshot.codec.scores(added.vectors)[:, :4].max(axis=0).sum(), abs=0.02 * weight
+    )
     assert gains.estimates.max() <= gains.most + 1e-4
 
 

@@ -30,7 +30,9 @@ from colbert_prf.kernels.residuals import ResidualCodec, levels_of, round_to_byt
 from colbert_prf.kernels.simd import AHEAD, COLUMNS, ROWS, check_dim, float_tile, prefetch, take
 
 __all__ = [
+    "ByteQuery",
     "PackedVectors",
+    "byte_query",
     "maxsim_definition",
     "maxsim_of_packed",
     "maxsim_of_vectors",
@@ -98,7 +100,9 @@ def similarities_definition(
 
     Parameters
     ----------
-    queries, table, codec, store
+    queries, table, codec
+        As in :func:`byte_query`.
+    store
         As in :func:`maxsim_of_packed`.
     document : int
 
@@ -107,7 +111,7 @@ def similarities_definition(
     float32 of shape (num_vectors of the document, num_queries)
     """
     rows = slice(store.offsets[document], store.offsets[document + 1])
-    query = _byte_query(queries, table, codec)
+    query = byte_query(queries, table, codec)
     count, dim = queries.shape
     planes, _, width, _ = query.values.shape
     rounded = query.values.transpose(2, 0, 1, 3).reshape(width, planes, -1)[:count, :, : dim // planes]
@@ -310,7 +314,17 @@ def _plans(bits: int, top: int, fours: int) -> tuple[NDArray[np.int16], NDArray[
     return multipliers, np.array([(2, 4, 0x0F0F0F0F, 0) if bits == 8 else whole, whole], np.int64)
 
 
-def _byte_query(queries: NDArray[np.float32], table: NDArray[np.float32], codec: ResidualCodec) -> ByteQuery:
+def byte_query(queries: NDArray[np.float32], table: NDArray[np.float32], codec: ResidualCodec) -> ByteQuery:
+    """Round a query to bytes.
+
+    Parameters
+    ----------
+    queries : float32 of shape (num_queries, dim)
+        ``dim`` is a multiple of 16.
+    table : float32 of shape (num_centroids, width)
+        :func:`~.interaction.centroid_scores` of the same queries.
+    """
+    check_dim(queries.shape[1])
     width, planes = padded(len(queries)), 8 // codec.bits
     fours = -(-queries.shape[1] // planes // CHUNK) * CHUNK // 4
     values = np.zeros((planes, fours, width, 4), np.int8)
@@ -320,10 +334,8 @@ def _byte_query(queries: NDArray[np.float32], table: NDArray[np.float32], codec:
 
 
 def maxsim_of_packed(
-    queries: NDArray[np.float32],
+    query: ByteQuery,
     weights: NDArray[np.float32],
-    table: NDArray[np.float32],
-    codec: ResidualCodec,
     store: PackedVectors,
     documents: NDArray[np.int64],
     *,
@@ -335,11 +347,9 @@ def maxsim_of_packed(
 
     Parameters
     ----------
-    queries : float32 of shape (num_queries, dim)
-        ``dim`` is a multiple of 16.
+    query : ByteQuery
+        See :func:`byte_query`.
     weights : float32 of shape (num_queries,)
-    table : float32 of shape (num_centroids, width)
-        :func:`~.interaction.centroid_scores` of the same queries.
     documents : int64 of shape (num_candidates,)
         Ascending order reads the store in order.
     beside : callable, optional
@@ -349,9 +359,7 @@ def maxsim_of_packed(
     -------
     float32 of shape (num_candidates,)
     """
-    check_dim(queries.shape[1])
     out = np.full(len(documents), -np.inf, np.float32)
-    query = _byte_query(queries, table, codec)
     share(
         lambda shared, until: _maxsim_of_codes(query, weights, store, documents, shared, until, out),
         threads=_worth_waking(threads, documents),

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.effort import Effort
-from colbert_prf.engine import exact_scores
 from colbert_prf.errors import InputError
 from colbert_prf.index import MemoryIndex
+from colbert_prf.scorer import Scorer
 from colbert_prf.search import Searcher
 from colbert_prf.types import EncodedQuery
 
@@ -53,6 +52,5 @@ class Candidates:
                 f"the query has vectors of dim {query.dim}, the index of dim {source.manifest.settings.dim}"
             )
         scores = np.empty(len(ascending))
-        effort = Effort(probes=None, rescore=0, **self._workers)
-        scores[self._order] = exact_scores(source, query, ascending, effort)
+        scores[self._order] = Scorer(source, query, workers=self._workers).scores(ascending, self._workers)
         return scores

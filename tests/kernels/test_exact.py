@@ -7,6 +7,7 @@ import pytest
 
 from colbert_prf.kernels import residuals
 from colbert_prf.kernels.exact import (
+    byte_query,
     maxsim_definition,
     maxsim_of_packed,
     maxsim_of_vectors,
@@ -25,9 +26,9 @@ def test_packed_maxsim_equals_its_definition(collection, query, num_query_vector
     decoded = residuals.decode_definition(store.packed, store.scales, store.codes, centroids, codec)
     expected = maxsim_definition(queries, weights, decoded, store.offsets, documents)
     table = centroid_scores(centroids, queries)
-    found = maxsim_of_packed(queries, weights, table, codec, store, documents)
+    found = maxsim_of_packed(byte_query(queries, table, codec), weights, store, documents)
     assert found == pytest.approx(expected, abs=float(ROUNDED_QUERY * weights.sum()))
-    again = maxsim_of_packed(queries, weights, table, codec, store, documents, threads=3, executor=pool)
+    again = maxsim_of_packed(byte_query(queries, table, codec), weights, store, documents, threads=3, executor=pool)
     assert np.array_equal(again, found)
 
 
@@ -36,7 +37,7 @@ def test_packed_maxsim_is_that_of_the_rounded_query(collection, query, num_query
     _, centroids, codec, store, documents = collection(dim, bits)
     queries, weights = query(num_query_vectors, dim)
     table = centroid_scores(centroids, queries)
-    found = maxsim_of_packed(queries, weights, table, codec, store, documents)
+    found = maxsim_of_packed(byte_query(queries, table, codec), weights, store, documents)
     for document in documents:
         similarities = similarities_definition(queries, table, codec, store, document)
         expected = float(weights @ similarities.max(axis=0)) if len(similarities) else -np.inf
@@ -62,10 +63,10 @@ def test_negative_similarities_stay_negative():
 
 
 def test_a_dim_that_does_not_fit_is_refused(collection, query):
-    _, centroids, codec, store, documents = collection(48, 2)
-    queries, weights = query(3, 40)
+    _, centroids, codec, _, _ = collection(48, 2)
+    queries, _ = query(3, 40)
     with pytest.raises(ValueError, match="multiple of 16, found 40"):
-        maxsim_of_packed(queries, weights, centroids, codec, store, documents)
+        byte_query(queries, centroids, codec)
 
 
 def test_many_threads_at_once_agree_with_one(collection, query, pool):
@@ -74,7 +75,7 @@ def test_many_threads_at_once_agree_with_one(collection, query, pool):
     def search(num_vectors: int) -> np.ndarray:
         queries, weights = query(num_vectors, 128)
         table = centroid_scores(centroids, queries, threads=2, executor=pool)
-        return maxsim_of_packed(queries, weights, table, codec, store, documents, threads=2, executor=pool)
+        return maxsim_of_packed(byte_query(queries, table, codec), weights, store, documents, threads=2, executor=pool)
 
     alone = [search(number) for number in range(1, 41)]
     with ThreadPoolExecutor(6) as callers:

@@ -40,6 +40,7 @@ __all__ = [
     "first_pass",
     "interact_with",
     "places_of",
+    "positions_at",
     "positions_of",
 ]
 
@@ -177,7 +178,7 @@ def first_pass(
     with effort.stage("interaction"):
         approximate = interact_with(snapshot, values, query, chosen, effort)
         places, estimates = _best_places(approximate, max(k, effort.rescore))
-        positions = positions_of(snapshot, chosen)[places]
+        positions = positions_at(snapshot, chosen, places)
     with effort.stage("maxsim"):
         scorer = Scorer(snapshot, query, table=table)
         if early is None:
@@ -265,7 +266,7 @@ def _best_places(
     """Which candidates have the best ``count`` approximate scores, ascending, and these scores."""
     from colbert_prf.kernels.topk import best
 
-    scores = np.concatenate([np.empty(0, np.float32), *approximate])
+    scores = approximate[0] if len(approximate) == 1 else np.concatenate([np.empty(0, np.float32), *approximate])
     kept = best(scores, count)
     kept = kept[np.isfinite(scores[kept])]
     return kept, scores[kept]
@@ -280,8 +281,19 @@ def positions_of(snapshot: Snapshot, chosen: list[npt.NDArray[np.int64] | None])
     return np.concatenate(places)
 
 
+def positions_at(
+    snapshot: Snapshot, chosen: list[npt.NDArray[np.int64] | None], places: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """The positions of some candidates, by their places in the order of all."""
+    if len(chosen) == 1:
+        return places if chosen[0] is None else chosen[0][places]
+    return positions_of(snapshot, chosen)[places]
+
+
 def places_of(snapshot: Snapshot, positions: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64] | None]:
     """The places of some positions, ascending, in each segment: what :func:`positions_of` undoes."""
+    if len(snapshot.segments) == 1:
+        return [positions]
     bounds = np.searchsorted(positions, snapshot.starts)
     return [
         positions[first:last] - start for start, first, last in zip(snapshot.starts, bounds, bounds[1:], strict=False)

@@ -127,8 +127,7 @@ class CompressedPasses(Passes):
         return find_again(self.source, self._state, gains, k, depths, self.effort, allowed=self.allowed)
 
     def _gains(self, expansion: Expansion, positions: npt.NDArray[np.int64], within: str | None = None) -> Gains:
-        query, start = expansion.query, expansion.num_original
-        added = EncodedQuery(query.token_ids[start:], query.vectors[start:], query.weights[start:])
+        added = expansion.query.from_vector(expansion.num_original)
         # Within another stage the other threads have something to do.
         effort = self.effort if within is None else replace(self.effort, threads=1)
         return gains_of(self.source, added, positions, effort, within=within)

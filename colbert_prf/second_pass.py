@@ -22,6 +22,7 @@ from colbert_prf.engine import (
     candidates_of,
     interact_with,
     places_of,
+    positions_at,
     positions_of,
 )
 from colbert_prf.index.snapshot import Snapshot
@@ -168,7 +169,7 @@ def find_again(
         worst = candidates.estimates[kept].min() if len(kept) == depths.kept else -np.inf
         hopeful = _hopeful(approximate, places, float(worst - missing) - gains.most)
         if len(hopeful):
-            others = (positions_of(snapshot, chosen) if everything is None else everything)[hopeful]
+            others = positions_at(snapshot, chosen, hopeful) if everything is None else everything[hopeful]
             theirs = approximate[hopeful] + missing + _estimates(snapshot, values, added, others, effort)
             candidates = candidates.with_unseen(others, theirs)
             kept = best(candidates.estimates, depths.kept)

@@ -148,6 +148,13 @@ class EncodedQuery:
         """The number of components of a vector."""
         return int(self.vectors.shape[1])
 
+    def from_vector(self, start: int) -> EncodedQuery:
+        """The vectors from one on, at least one of them; what was checked is not checked again."""
+        query = object.__new__(EncodedQuery)
+        for name in ("token_ids", "vectors", "weights"):
+            object.__setattr__(query, name, getattr(self, name)[start:])
+        return query
+
 
 @dataclass(frozen=True)
 class Hit:

@@ -93,3 +93,13 @@ def test_hits_made_when_looked_at_are_those_given():
     with pytest.raises(IndexError):
         hits[3]
     assert Ranking(EncodedQuery(ids(5), rows((1, 0))), hits).doc_ids == ["a", "b", "c"]
+
+
+def test_a_query_from_a_vector_on_is_the_rest_of_it():
+    query = EncodedQuery(np.array([7, 8, 9], np.int32), np.eye(3, dtype=np.float32), np.array([1, 2, 3], np.float32))
+    rest = query.from_vector(1)
+    assert isinstance(rest, EncodedQuery)
+    assert (len(rest), rest.dim) == (2, 3)
+    assert rest.token_ids.tolist() == [8, 9]
+    assert rest.vectors.tolist() == [[0, 1, 0], [0, 0, 1]]
+    assert rest.weights.tolist() == [2, 3]

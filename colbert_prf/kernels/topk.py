@@ -46,6 +46,18 @@ def best_sorted(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:
     [1, 2, 3]
     """
     if 2 * k >= len(scores):  # to sort all takes no longer than to look for the best first
-        return np.argsort(-scores, kind="stable")[:k]
+        return _descending(scores)[:k]
     kept = best(scores, k)
-    return kept[np.argsort(-scores[kept], kind="stable")]
+    return kept[_descending(scores[kept])]
+
+
+def _descending(scores: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
+    """``np.argsort(-scores, kind="stable")``, for float32 in a third of the time: NumPy sorts numbers, not places."""
+    if scores.dtype != np.float32 or np.isnan(scores).any():
+        return np.argsort(-scores, kind="stable")
+    bits = (np.float32(0) - scores).view(np.int32)  # zero, whatever its sign, becomes plus zero
+    # As whole numbers floats are in order where they are positive, and in reverse where they are negative.
+    keys = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).astype(np.int64) << 32
+    keys |= np.arange(len(scores))
+    keys.sort()
+    return keys & 0xFFFFFFFF

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from colbert_prf.kernels.interaction import byte_table, centroid_scores, interact, interact_definition
+from colbert_prf.kernels.interaction import byte_table, centroid_scores, interact, interact_definition, largest_scores
 
 
 @pytest.mark.parametrize("num_centroids", [1, 2, 3, 4, 23, 100])
@@ -41,3 +41,10 @@ def test_wide_codes_give_the_same(collection, query):
     table = byte_table(centroid_scores(centroids, queries))
     narrow = interact(table, weights, store.codes, store.offsets)
     assert np.array_equal(interact(table, weights, store.codes.astype(np.uint32), store.offsets), narrow)
+
+
+@pytest.mark.parametrize("num_centroids", [1, 63, 64, 65, 192])
+def test_the_largest_score_of_each_column_is_found(num_centroids):
+    table = byte_table(np.random.default_rng(num_centroids).standard_normal((num_centroids, 16)).astype(np.float32))
+    expected = table.low + table.step * table.values.max(axis=0).astype(np.float32)
+    assert np.array_equal(largest_scores(table), expected)

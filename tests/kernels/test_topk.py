@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from colbert_prf.kernels.topk import best, best_sorted
 
-SCORES = st.lists(st.sampled_from([-np.inf, -1.5, 0.0, 1.0, 2.0]), max_size=40)
+SCORES = st.lists(st.sampled_from([-np.inf, -1.5, -1e-40, -0.0, 0.0, 1e-40, 1.0, 2.0, np.inf]), max_size=40)
 
 
 @given(values=SCORES, k=st.integers(0, 50))
@@ -25,3 +25,8 @@ def test_many_scores_equal_a_stable_sort(seed, levels, k, ascending):
     if ascending:  # so that a sample of every eighth is as unlike the rest as it can be
         scores = np.sort(scores)
     assert best_sorted(scores, k).tolist() == np.lexsort((np.arange(len(scores)), -scores))[:k].tolist()
+
+
+def test_what_is_no_number_comes_last_and_doubles_are_sorted_whole():
+    assert best_sorted(np.array([np.nan, 1, 2, np.nan], np.float32), 4).tolist() == [2, 1, 0, 3]
+    assert best_sorted(np.array([1, 1 + 1e-12, -1]), 3).tolist() == [1, 0, 2]

@@ -75,8 +75,7 @@ def _potential(closest: Array, row: Array) -> float:
 def _sums_of_blocks(values: Array, sums: Array) -> float:
     """``sums[b]`` is the sum of the first b + 1 blocks of ``values``; the result is that of all.
 
-    Each block is summed by itself, and fast: where every addition waits for the one before it, seeding takes half again
-    as long.
+    Each block is summed by itself: no addition waits for those of the blocks before it.
     """
     total = 0.0
     for block in range(len(sums)):

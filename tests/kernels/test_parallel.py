@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from colbert_prf.kernels.compiled import compiled
-from colbert_prf.kernels.parallel import run, share
+from colbert_prf.kernels.parallel import NEVER, run, share
 from colbert_prf.kernels.simd import take
 
 
@@ -63,6 +63,14 @@ def test_what_is_shared_is_done_once(pool, threads, count):
     )
     assert (seen == 1).all()
     assert beside == [1]
+
+
+def test_a_thread_leaves_once_so_many_have_begun():
+    seen, shared = np.zeros(10, np.int64), np.array([0, 1])
+    _visit(seen, shared, 2)
+    assert seen.tolist() == 3 * [1] + 7 * [0]
+    _visit(seen, shared, NEVER)
+    assert (seen == 1).all()
 
 
 def test_shared_work_inside_a_busy_pool_does_not_wait_for_itself():

@@ -11,7 +11,7 @@ leaves behind lets :mod:`colbert_prf.second_pass` search again with more query v
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,7 +39,6 @@ __all__ = [
     "find",
     "first_pass",
     "interact_with",
-    "places_of",
     "positions_at",
     "positions_of",
 ]
@@ -216,7 +215,7 @@ def interact_with(
     snapshot: Snapshot,
     values: ByteTable,
     query: EncodedQuery,
-    chosen: list[npt.NDArray[np.int64] | None],
+    chosen: Sequence[npt.NDArray[np.int64] | None],
     effort: Effort,
 ) -> list[npt.NDArray[np.float32]]:
     """Approximate scores of the candidates of each segment, from their codes alone."""
@@ -288,13 +287,3 @@ def positions_at(
     if len(chosen) == 1:
         return places if chosen[0] is None else chosen[0][places]
     return positions_of(snapshot, chosen)[places]
-
-
-def places_of(snapshot: Snapshot, positions: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64] | None]:
-    """The places of some positions, ascending, in each segment: what :func:`positions_of` undoes."""
-    if len(snapshot.segments) == 1:
-        return [positions]
-    bounds = np.searchsorted(positions, snapshot.starts)
-    return [
-        positions[first:last] - start for start, first, last in zip(snapshot.starts, bounds, bounds[1:], strict=False)
-    ]

@@ -75,13 +75,9 @@ class Scorer:
         scores
             Of shape (num_documents,).
         """
-        segments, starts = self._snapshot.segments, self._snapshot.starts
-        if len(segments) == 1:
-            return self._of_segment(segments[0], positions, workers, beside)
-        bounds = np.searchsorted(positions, starts)
         parts = [np.empty(0, np.float32)]
-        for segment, start, first, last in zip(segments, starts, bounds, bounds[1:], strict=False):
-            parts.append(self._of_segment(segment, positions[first:last] - start, workers, beside))
+        for segment, documents in zip(self._snapshot.segments, self._snapshot.places(positions), strict=True):
+            parts.append(self._of_segment(segment, documents, workers, beside))
             beside = None
         if beside is not None:  # there is no segment
             beside()

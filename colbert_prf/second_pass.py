@@ -21,7 +21,6 @@ from colbert_prf.engine import (
     Found,
     candidates_of,
     interact_with,
-    places_of,
     positions_at,
     positions_of,
 )
@@ -238,7 +237,7 @@ def _estimates(
     snapshot: Snapshot, values: ByteTable, added: EncodedQuery, positions: npt.NDArray[np.int64], effort: Effort
 ) -> npt.NDArray[np.float32]:
     """What the added vectors give approximately to some documents, ascending."""
-    parts = interact_with(snapshot, values, added, places_of(snapshot, positions), effort)
+    parts = interact_with(snapshot, values, added, snapshot.places(positions), effort)
     return np.concatenate([np.empty(0, np.float32), *parts])
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.index import Index, MemoryIndex
+from colbert_prf.index.segment import rows_of
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.types import TokenIds, Vectors
@@ -262,10 +263,9 @@ class SnapshotSource(FeedbackSource):
         # All in one segment: decoded at once.
         (segment,) = segments.values()
         here = np.array([place for _, place in owners])
-        starts, stops = segment.offsets[here], segment.offsets[here + 1]
-        documents = np.repeat(np.arange(len(here)), stops - starts)
-        own = np.arange(len(documents)) - (np.cumsum(stops - starts) - (stops - starts))[documents]
-        rows = starts[documents] + own
+        starts, lengths = segment.offsets[here], segment.offsets[here + 1] - segment.offsets[here]
+        rows, documents = rows_of(starts, lengths), np.repeat(np.arange(len(here)), lengths)
+        own = rows - starts[documents]
         return FeedbackVectors(places, segment.decode_rows(rows), segment.tokens(rows), documents, own)
 
     def nearest_tokens(

@@ -50,9 +50,6 @@ def inverse_frequency(
     >>> inverse_frequency(np.array([9, 0]), np.array([0, 1, 7]), 99).round(3).tolist()
     [2.303, 4.605, 4.605]
     """
-    if len(token_ids) and token_ids.max() >= len(frequencies):
-        known = token_ids < len(frequencies)
-        counts = np.where(known, frequencies[np.where(known, token_ids, 0)], 0)
-    else:
-        counts = frequencies[token_ids]
+    known = token_ids < len(frequencies)
+    counts = np.where(known, frequencies[np.where(known, token_ids, 0)], 0)
     return np.log((total + 1) / (counts + 1))

@@ -53,6 +53,15 @@ class Positions(Generic[SegmentType]):
         number = bisect_right(self._bounds, position) - 1
         return self.segments[number], int(position) - self._bounds[number]
 
+    def places(self, positions: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+        """The positions of some, ascending, within each segment."""
+        if len(self.segments) == 1:
+            return [positions]
+        bounds = np.searchsorted(positions, self.starts)
+        return [
+            positions[first:last] - start for start, first, last in zip(self.starts, bounds, bounds[1:], strict=False)
+        ]
+
     def find(self, doc_id: str) -> int | None:
         """The position of a live document."""
         for start, segment in zip(self.starts, self.segments, strict=False):

@@ -27,7 +27,7 @@ from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.lanes import CHUNK, LANES, LOWEST, best_of_4, best_of_8, best_of_10, best_of_12, best_of_16
 from colbert_prf.kernels.parallel import share
 from colbert_prf.kernels.residuals import ResidualCodec, levels_of, round_to_bytes, scale_and_gain
-from colbert_prf.kernels.simd import AHEAD, COLUMNS, ROWS, check_dim, float_tile, prefetch, take
+from colbert_prf.kernels.simd import AHEAD, COLUMNS, ROWS, check_dim, first_part, float_tile, next_part, prefetch
 
 __all__ = [
     "ByteQuery",
@@ -194,8 +194,7 @@ def _maxsim_of_codes(
 ) -> None:
     best, whole = np.empty(query.table.shape[1], np.float32), store.packed.shape[1] % CHUNK == 0
     room, stop = _room(store, LANES if whole else max(LANES, _longest(store.offsets, documents))), len(documents)
-    take(shared[1:], 1)
-    start = take(shared, AT_ONCE)
+    start = first_part(shared, AT_ONCE)
     while start < stop:
         for position in range(start, min(start + AT_ONCE, stop)):
             first, count = _rows_of(store.offsets, documents[position])
@@ -209,9 +208,7 @@ def _maxsim_of_codes(
                 _best_of_document(query, len(weights), room, 0, max(count, LANES), 0, best)
             if count:
                 out[position] = _weighted_sum(weights, best)
-        if take(shared[1:], 0) >= until:
-            break
-        start = take(shared, AT_ONCE)
+        start = next_part(shared, AT_ONCE, until)
 
 
 @compiled()
@@ -263,8 +260,7 @@ def _maxsim_of_vectors(
     dim, width = columns.shape
     rows = np.zeros((_longest(offsets, documents) + ROWS, dim), np.float32)
     products, best = np.empty((ROWS, COLUMNS), np.float32), np.empty(width, np.float32)
-    take(shared[1:], 1)
-    start = take(shared, AT_ONCE)
+    start = first_part(shared, AT_ONCE)
     while start < len(documents):
         for position in range(start, min(start + AT_ONCE, len(documents))):
             first, count = _rows_of(offsets, documents[position])
@@ -272,9 +268,7 @@ def _maxsim_of_vectors(
                 _widen(vectors, half, first, count, rows)
                 _best_of_rows(rows, count, columns, products, best)
                 out[position] = _weighted_sum(weights, best)
-        if take(shared[1:], 0) >= until:
-            break
-        start = take(shared, AT_ONCE)
+        start = next_part(shared, AT_ONCE, until)
 
 
 def _worth_waking(threads: int, documents: NDArray[np.int64]) -> int:

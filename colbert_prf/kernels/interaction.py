@@ -31,6 +31,7 @@ __all__ = ["ByteTable", "byte_table", "centroid_scores", "interact", "interact_d
 
 
 _ROWS_AT_ONCE = 64
+"""Centroids whose scores NumPy compares at once."""
 WORTH_A_THREAD = 2000
 """Documents that take as long as waking a thread does, some 0.2 ms."""
 

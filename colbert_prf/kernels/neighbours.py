@@ -87,6 +87,17 @@ def _laid_out(rounded: Array, walks: bool, values: Array) -> int:
 
 
 @compiled()
+def _begun(known: Array, known_similarities: Array, kept: int) -> Any:
+    """Room for ``kept`` neighbours of each vector, of which the first are the known."""
+    rows, similarities = np.full((known.shape[0], kept), NONE), np.full((known.shape[0], kept), np.float32(-np.inf))
+    for i in range(known.shape[0]):
+        for j in range(known.shape[1]):
+            rows[i, j] = NONE if known[i, j] < 0 else -2 - j
+            similarities[i, j] = known_similarities[i, j]
+    return rows, similarities
+
+
+@compiled()
 def _nearest(
     vectors: Array,
     probes: Probes,
@@ -101,14 +112,12 @@ def _nearest(
     kept: int,
 ) -> Any:
     # One function: a call would pass some eighty numbers.
-    rows, similarities = np.full((known.shape[0], kept), NONE), np.full((known.shape[0], kept), np.float32(-np.inf))
+    rows, similarities = _begun(known, known_similarities, kept)
     bits, walks, count, chunks = codec.bits, codec.walks, known.shape[1], sketches.packed.shape[1]
     near, values = np.empty(SIDE_BY_SIDE, np.float32), np.zeros(chunks * FOUR * (8 // bits), np.int8)
     rounded = np.empty(vectors.shape[1], np.int8)
     for i in range(rows.shape[0]):
         nearest, nearness = rows[i], similarities[i]
-        for j in range(count):
-            nearest[j], nearness[j] = NONE if known[i, j] < 0 else -2 - j, known_similarities[i, j]
         # The product with a residual is factor · Σ_d values[d] · code[d] + constant.
         size = unit * round_to_bytes(vectors[i], steps, rounded)
         total = np.float32(_laid_out(rounded, walks, values))

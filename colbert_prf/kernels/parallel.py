@@ -94,7 +94,7 @@ def share(
     ----------
     kernel : callable
         A function of how much of the work was taken and how many threads have begun, ``shared`` (2,), that releases the
-        GIL. It says that it begins, and leaves early once ``until`` have; see :func:`~.simd.take`.
+        GIL. It says that it begins, and leaves early once ``until`` have; see :func:`~.simd.first_part`.
     threads : int
         The calling thread is one of them.
     executor : concurrent.futures.Executor, optional

@@ -16,7 +16,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from colbert_prf.kernels.compiled import intrinsic
+from colbert_prf.kernels.compiled import Array, compiled, intrinsic
+from colbert_prf.kernels.parallel import NEVER
 
 COLUMNS = 16
 """Query columns handled together; query arrays are padded to a multiple of it."""
@@ -328,3 +329,16 @@ def take(_context: Any, taken: Any, count: Any) -> Any:
         return builder.atomic_rmw("add", taken, count, "monotonic")
 
     return signature, generate
+
+
+@compiled()
+def first_part(shared: Array, count: int) -> int:
+    """Say that a thread begins on what :func:`~.parallel.share` shares, and take its first ``count`` items."""
+    take(shared[1:], 1)
+    return int(take(shared, count))
+
+
+@compiled()
+def next_part(shared: Array, count: int, until: int) -> int:
+    """Take the next ``count`` items; once ``until`` threads have begun none, but a number past all."""
+    return NEVER if take(shared[1:], 0) >= until else int(take(shared, count))

@@ -7,7 +7,7 @@ import pytest
 
 from colbert_prf.kernels.compiled import compiled
 from colbert_prf.kernels.parallel import NEVER, run, share
-from colbert_prf.kernels.simd import take
+from colbert_prf.kernels.simd import first_part, next_part
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -42,13 +42,10 @@ def test_an_error_comes_out(pool):
 
 @compiled()
 def _visit(seen: np.ndarray, shared: np.ndarray, until: int) -> None:
-    take(shared[1:], 1)
-    start = take(shared, 3)
+    start = first_part(shared, 3)
     while start < len(seen):
         seen[start : start + 3] += 1
-        if take(shared[1:], 0) >= until:
-            break
-        start = take(shared, 3)
+        start = next_part(shared, 3, until)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

@@ -7,8 +7,8 @@ in one process, all queries each; a time is the median over the queries of the m
 seconds: what a system takes against the first pass is told for each round, from medians over the queries, of which the
 table has the median. The straightforward implementation clusters with scikit-learn and searches from scratch with the
 expanded query. Also checks what the speed may not change: the neighbours that name a centroid against comparing with
-every vector, and the best 100 documents against a search from scratch. With --query-vectors queries are filled up to
-the number of vectors ColBERT models have, as in search.py.
+every vector, the vectors added against looking up every centroid, and the best 100 documents against a search from
+scratch. With --query-vectors queries are filled up to the number of vectors ColBERT models have, as in search.py.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import mean, median
 from time import perf_counter
@@ -29,7 +30,9 @@ from vectors import Texts, filled_up
 from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, Index, Ranking, Searcher
 from colbert_prf.feedback.base import most_likely
 from colbert_prf.feedback.clustering import Representatives, represent
+from colbert_prf.feedback.naming import look_up, look_up_likely
 from colbert_prf.feedback.source import FeedbackVectors, SnapshotSource
+from colbert_prf.feedback.weighting import weigh
 from colbert_prf.kernels.parallel import ALONE, Workers
 
 Search = Callable[[EncodedQuery], Ranking]
@@ -79,6 +82,8 @@ def main() -> None:
     assert isinstance(searcher.index, Index)
     found, named = neighbours(searcher, queries)
     print(f"Ten nearest vectors found: {found:.3f}; same token as by comparing with all: {named:.3f}")
+    added = mean(same_added(searcher, query) for query in queries)
+    print(f"Vectors added that are added too if every centroid is looked up: {100 * added:.2f} of 100")
 
 
 def systems_of(searcher: Searcher, k: int, threads: int) -> dict[str, Search]:
@@ -139,6 +144,18 @@ def neighbours(searcher: Searcher, queries: list[EncodedQuery]) -> tuple[float, 
     found = np.mean(similarities >= true[:, -1:] - 1e-3)
     same = most_likely(token_ids, source.special_ids) == most_likely(true_ids, source.special_ids)
     return float(found), float(np.mean(same))
+
+
+def same_added(searcher: Searcher, query: EncodedQuery) -> float:
+    """The share of the vectors added to a query that are added as well if every centroid is looked up."""
+    source, parameters = SnapshotSource(searcher.index.snapshot), ColbertPRF()
+    feedback = source.vectors_of(source.positions(searcher.search(query, k=3).doc_ids))
+    vectors = represent(feedback, parameters.clusters, method="kmeans", seed=42, workers=ALONE).vectors
+    sigma = partial(weigh, "idf", query, vectors, source=source)
+    arguments = (vectors, feedback, source, parameters.neighbours, sigma, ALONE)
+    count = parameters.expansion_vectors
+    some, every = look_up_likely(*arguments, count=count).best(count), look_up(*arguments).best(count)
+    return len(set(some.tolist()) & set(every.tolist())) / len(every)
 
 
 def nearest_of_all(

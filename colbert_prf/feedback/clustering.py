@@ -32,6 +32,19 @@ class Representatives(NamedTuple):
     labels: npt.NDArray[np.int64]
     token_ids: TokenIds | None = None
 
+    def occupied(self) -> Representatives:
+        """Those of clusters that have a vector; where vectors are alike there may be others.
+
+        >>> Representatives(np.eye(3, dtype=np.float32), np.array([2, 0, 2])).occupied().labels.tolist()
+        [1, 0, 1]
+        """
+        sizes = np.bincount(self.labels, minlength=len(self.vectors))
+        if sizes.all():
+            return self
+        kept = np.flatnonzero(sizes)
+        own = None if self.token_ids is None else self.token_ids[kept]
+        return Representatives(self.vectors[kept], np.searchsorted(kept, self.labels), own)
+
 
 def represent(
     feedback: FeedbackVectors, num_clusters: int, *, method: Clustering, seed: int, workers: Workers
@@ -56,9 +69,9 @@ def represent(
 
     num_clusters = min(num_clusters, len(feedback.vectors))
     if len(feedback.vectors) <= MAX_VECTORS:
-        return _METHODS[method](feedback, num_clusters, seed, workers)
+        return _METHODS[method](feedback, num_clusters, seed, workers).occupied()
     rows = np.sort(np.random.default_rng(seed).choice(len(feedback.vectors), MAX_VECTORS, replace=False))
-    found = _METHODS[method](feedback.only(rows), min(num_clusters, MAX_VECTORS), seed, workers)
+    found = _METHODS[method](feedback.only(rows), min(num_clusters, MAX_VECTORS), seed, workers).occupied()
     labels = np.full(len(feedback.vectors), -1, dtype=np.int64)
     labels[rows] = found.labels
     return found._replace(labels=labels)
@@ -86,7 +99,7 @@ def _medoids(feedback: FeedbackVectors, num_clusters: int, seed: int, workers: W
 
 
 def represent_as_published(feedback: FeedbackVectors, num_clusters: int, *, seed: int) -> Representatives:
-    """Cluster as the authors' code does: scikit-learn, over documents filled up with zero vectors.
+    """Cluster as the authors' code does: scikit-learn, over documents filled up with zero vectors; all clusters stay.
 
     Raises
     ------

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from colbert_prf.errors import InputError
 from colbert_prf.feedback.base import (
@@ -19,7 +20,6 @@ from colbert_prf.feedback.base import (
     Sources,
     expanded,
     likely_tokens,
-    most_likely,
     require_whole,
 )
 from colbert_prf.feedback.clustering import (
@@ -29,6 +29,7 @@ from colbert_prf.feedback.clustering import (
     represent,
     represent_as_published,
 )
+from colbert_prf.feedback.naming import Names, look_up, look_up_likely
 from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors, sources_of
 from colbert_prf.feedback.weighting import WEIGHTINGS, Weighting, weigh
 from colbert_prf.kernels.parallel import Workers
@@ -108,35 +109,42 @@ class ColbertPRF(Feedback):
     def _learn(
         self, query: EncodedQuery, documents: dict[str, int], source: FeedbackSource, workers: Workers
     ) -> Expansion:
-        feedback, names = source.vectors_of(documents.values()), list(documents)
+        feedback, documents_of = source.vectors_of(documents.values()), list(documents)
         found = self._represent(feedback, workers)
-        near = self._near_tokens(feedback, found, source, workers)
-        token_ids = most_likely(near, source.special_ids)
-        # Where feedback vectors are alike, some clusters have none of them; the authors' code keeps those.
-        wanted = np.full(len(near) + 1, self.compat == "paper")
-        wanted[found.labels] = True  # that of a vector without a cluster is -1, the last
-        named = np.flatnonzero((token_ids >= 0) & wanted[:-1])
-        sigmas = weigh(self.weighting, query, found.vectors[named], token_ids[named], source)
-        order = np.argsort(-sigmas, kind="stable")[: self.expansion_vectors]
-        chosen = named[order]
+        names = self._name(query, feedback, found, source, workers)
+        chosen = names.best(self.expansion_vectors)
         # Not the feedback vectors themselves: what describes a ranking may be kept for long.
         labels, owners, places, special_ids = found.labels, feedback.documents, feedback.places, source.special_ids
 
         def describe(number: int) -> tuple[LikelyTokens, Sources]:
             members = np.flatnonzero(labels == chosen[number])
-            return likely_tokens(near[chosen[number]], special_ids), sources_of(members, names, owners, places)
+            likely = likely_tokens(names.near[chosen[number]], special_ids)
+            return likely, sources_of(members, documents_of, owners, places)
 
-        return expanded(self, query, Added(found.vectors[chosen], token_ids[chosen], sigmas[order], describe), names)
+        added = Added(found.vectors[chosen], names.token_ids[chosen], names.sigmas[chosen], describe)
+        return expanded(self, query, added, documents_of)
 
     def _represent(self, feedback: FeedbackVectors, workers: Workers) -> Representatives:
         if self.compat == "paper":
             return represent_as_published(feedback, self.clusters, seed=self.seed)
         return represent(feedback, self.clusters, method=self.clustering, seed=self.seed, workers=workers)
 
-    def _near_tokens(
-        self, feedback: FeedbackVectors, found: Representatives, source: FeedbackSource, workers: Workers
-    ) -> TokenIds:
-        """The tokens of the nearest document vectors of each representative, or its own, of shape (n, count)."""
+    def _name(
+        self,
+        query: EncodedQuery,
+        feedback: FeedbackVectors,
+        found: Representatives,
+        source: FeedbackSource,
+        workers: Workers,
+    ) -> Names:
+        """The tokens that representatives stand for, at least of those to be added."""
+
+        def sigma(token_ids: TokenIds) -> npt.NDArray[np.float64]:
+            return weigh(self.weighting, query, found.vectors, token_ids, source)
+
         if found.token_ids is not None:
-            return found.token_ids[:, np.newaxis]
-        return source.nearest_tokens(found.vectors, self.neighbours, feedback, workers).token_ids
+            return Names.of(found.token_ids[:, np.newaxis], sigma, source.special_ids)
+        arguments = (found.vectors, feedback, source, self.neighbours, sigma, workers)
+        if self.compat == "paper":
+            return look_up(*arguments)
+        return look_up_likely(*arguments, count=self.expansion_vectors)

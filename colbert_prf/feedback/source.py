@@ -111,9 +111,19 @@ class FeedbackSource(ABC):
     def document(self, position: int) -> tuple[Vectors, TokenIds]:
         """The vectors and the tokens of a document."""
 
+    def glance(self, vectors: Vectors, count: int, feedback: FeedbackVectors) -> NearTokens | None:
+        """The tokens nearest to each vector among those of feedback; None where all are found as easily."""
+        return None
+
     @abstractmethod
     def nearest_tokens(
-        self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
+        self,
+        vectors: Vectors,
+        count: int,
+        feedback: FeedbackVectors,
+        workers: Workers = ALONE,
+        *,
+        known: NearTokens | None = None,
     ) -> NearTokens:
         """The tokens of the document vectors nearest to each vector: F_t(υ, r).
 
@@ -127,6 +137,8 @@ class FeedbackSource(ABC):
             The vectors of some documents, which are compared in any case.
         workers
             What to compute with.
+        known
+            What :meth:`glance` gave for these vectors; it is changed.
 
         Returns
         -------
@@ -197,7 +209,13 @@ class MemorySource(FeedbackSource):
         return self.index.vectors[rows], self.index.token_ids[rows]
 
     def nearest_tokens(
-        self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
+        self,
+        vectors: Vectors,
+        count: int,
+        feedback: FeedbackVectors,
+        workers: Workers = ALONE,
+        *,
+        known: NearTokens | None = None,
     ) -> NearTokens:
         from colbert_prf.kernels.neighbours import nearest_definition
 
@@ -268,17 +286,28 @@ class SnapshotSource(FeedbackSource):
         own = rows - starts[documents]
         return FeedbackVectors(places, segment.decode_rows(rows), segment.tokens(rows), documents, own)
 
-    def nearest_tokens(
-        self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
-    ) -> NearTokens:
+    def glance(self, vectors: Vectors, count: int, feedback: FeedbackVectors) -> NearTokens:
         from colbert_prf.kernels.neighbours import compare_all
+
+        pad = self.snapshot.codec.pad
+        return NearTokens(*compare_all(pad(vectors), pad(feedback.vectors), feedback.token_ids, count))
+
+    def nearest_tokens(
+        self,
+        vectors: Vectors,
+        count: int,
+        feedback: FeedbackVectors,
+        workers: Workers = ALONE,
+        *,
+        known: NearTokens | None = None,
+    ) -> NearTokens:
         from colbert_prf.kernels.parallel import run
 
         codec = self.snapshot.codec
         # What is made at its first use is made here, once, not by every thread.
         _, sketches = codec.byte_centroids, [segment.sketches for segment in self.snapshot.segments]
+        near = self.glance(vectors, count, feedback) if known is None else known
         padded = codec.pad(vectors)
-        near = NearTokens(*compare_all(padded, codec.pad(feedback.vectors), feedback.token_ids, count))
 
         def of_range(start: int, stop: int) -> None:
             part = slice(start, stop)

@@ -10,16 +10,18 @@ import numpy.typing as npt
 from colbert_prf.feedback.source import FeedbackSource
 from colbert_prf.types import EncodedQuery, TokenIds, Vectors
 
-__all__ = ["WEIGHTINGS", "Weighting", "inverse_frequency", "weigh"]
+__all__ = ["UNNAMED", "WEIGHTINGS", "Weighting", "inverse_frequency", "weigh"]
 
 Weighting = Literal["idf", "ictf", "cosine"]
 WEIGHTINGS: tuple[str, ...] = get_args(Weighting)
+UNNAMED = -1.0
+"""In place of σ where there is no token."""
 
 
 def weigh(
     method: Weighting, query: EncodedQuery, vectors: Vectors, token_ids: TokenIds, source: FeedbackSource
 ) -> npt.NDArray[np.float64]:
-    """σ of each vector, not negative, of shape (num_vectors,).
+    """σ of each vector, with one token or with each of several; not negative, but :data:`UNNAMED` without a token.
 
     Parameters
     ----------
@@ -29,17 +31,30 @@ def weigh(
     query
         What was asked.
     vectors, token_ids
-        Of the representatives, of shapes (num_vectors, dim) and (num_vectors,).
+        Of the representatives, of shapes (num_vectors, dim) and (num_vectors,) or (num_vectors, num_tokens). Special
+        tokens, and those below 0, are none.
     source
         Where the frequencies are from.
+
+    Returns
+    -------
+    sigmas
+        Of the shape of ``token_ids``.
     """
+    from colbert_prf.kernels.neighbours import inverse_frequencies
+
+    frequencies, total = source.document_frequencies, source.num_documents
+    if method == "ictf":
+        frequencies = source.collection_frequencies
+        total = int(frequencies.sum())
+    sigmas = np.empty(token_ids.shape)
+    special = np.array([*source.special_ids], np.int32)
+    inverse_frequencies(token_ids.ravel(), special, frequencies, total, UNNAMED, sigmas.ravel())
     if method == "cosine":
         lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)[:, None] * np.linalg.norm(query.vectors, axis=1)
-        cosines = vectors @ query.vectors.T / lengths
-        return np.asarray(np.maximum(cosines.mean(axis=1), 0), dtype=np.float64)
-    if method == "ictf":
-        return inverse_frequency(source.collection_frequencies, token_ids, int(source.collection_frequencies.sum()))
-    return inverse_frequency(source.document_frequencies, token_ids, source.num_documents)
+        cosines = np.maximum((vectors @ query.vectors.T / lengths).mean(axis=1), 0)
+        sigmas = np.where(sigmas == UNNAMED, UNNAMED, cosines.reshape(-1, *[1] * (token_ids.ndim - 1)))
+    return sigmas
 
 
 def inverse_frequency(

@@ -21,6 +21,7 @@ from colbert_prf.kernels.sketches import FOUR, SIDE_BY_SIDE, Sketches, scale_uni
 
 __all__ = [
     "compare_all",
+    "inverse_frequencies",
     "most_frequent",
     "nearest_definition",
     "nearest_sketches",
@@ -318,3 +319,20 @@ def most_frequent(neighbours: Array, left_out: Array, out: Array) -> None:
                 votes = 0 if special == token else votes
             if token >= 0 and votes > most:
                 out[i], most = token, votes
+
+
+@compiled()
+def inverse_frequencies(
+    token_ids: Array, left_out: Array, frequencies: Array, total: int, otherwise: float, out: Array
+) -> None:
+    """``ln((total + 1) / (frequency + 1))`` of the token at each place of ``token_ids`` (n,): ``out`` (n,).
+
+    A token that is not in the table has frequency 0; ``otherwise`` for those below 0 and those in ``left_out``.
+    """
+    for i in range(token_ids.shape[0]):
+        token = token_ids[i]
+        counts = token >= 0
+        for special in left_out:
+            counts &= special != token
+        frequency = frequencies[token] if 0 <= token < frequencies.shape[0] else 0
+        out[i] = np.log((total + 1) / (frequency + 1)) if counts else otherwise

@@ -12,14 +12,12 @@ from llvmlite import ir
 from numba import types
 from numpy.typing import NDArray
 
-from colbert_prf.kernels.byte_products import byte_tile_once, largest_digits, round_to_digits
+from colbert_prf.kernels.byte_products import byte_tile_once, largest_digits, round_to_digits, wide_byte_tile_once
 from colbert_prf.kernels.compiled import Array, compiled, intrinsic
-from colbert_prf.kernels.simd import COLUMNS, FLOAT, ROWS, Arrays, check_dim, int64, vector
+from colbert_prf.kernels.simd import COLUMNS, FLOAT, ROWS, Arrays, check_dim, vector
 
 __all__ = ["NONE", "ByteCentroids", "Neighbours", "Probes", "best_probes", "insert"]
 
-AT_ONCE = 2 * COLUMNS
-"""Vectors that are compared with a centroid at once."""
 NONE = -1
 """In place of a row or a centroid where there is none."""
 
@@ -81,21 +79,18 @@ class ByteCentroids(NamedTuple):
 
 @intrinsic
 def _any_promised(_context: Any, products: Any, place: Any, reaches: Any, column: Any, radius: Any, least: Any) -> Any:
-    """Whether ``products[place + j] + radius * reaches[column + j] > least[column + j]`` for some j of 32."""
+    """Whether ``products[place + j] + radius * reaches[column + j] > least[column + j]`` for some j of 16."""
     number = types.int64
     signature = types.boolean(products, number, reaches, number, types.float32, least)
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
         arrays = Arrays(context, builder, signature, values)
         products, place, reaches, column, radius, least = arrays
-        floats, found = vector(FLOAT, COLUMNS), None
-        for start in range(0, AT_ONCE, COLUMNS):
-            here, there = builder.add(place, int64(start)), builder.add(column, int64(start))
-            reach = builder.fmul(arrays.load(reaches, there, floats), arrays.splat(radius, floats))
-            promise = builder.fadd(arrays.load(products, here, floats), reach)
-            more = builder.fcmp_ordered(">", promise, arrays.load(least, there, floats))
-            found = more if found is None else builder.or_(found, more)
-        return arrays.call(f"llvm.vector.reduce.or.v{COLUMNS}i1", ir.IntType(1), found)
+        floats = vector(FLOAT, COLUMNS)
+        reach = builder.fmul(arrays.load(reaches, column, floats), arrays.splat(radius, floats))
+        promise = builder.fadd(arrays.load(products, place, floats), reach)
+        more = builder.fcmp_ordered(">", promise, arrays.load(least, column, floats))
+        return arrays.call(f"llvm.vector.reduce.or.v{COLUMNS}i1", ir.IntType(1), more)
 
     return signature, generate
 
@@ -106,7 +101,7 @@ def _probe(
 ) -> Probes:
     codes, sums, radii = centroids.codes, centroids.sums, centroids.radii
     num_centroids, dim = codes.shape
-    num_vectors, width = vectors.shape[0], -(-vectors.shape[0] // AT_ONCE) * AT_ONCE
+    num_vectors, width = vectors.shape[0], -(-vectors.shape[0] // COLUMNS) * COLUMNS
     digits, units = np.zeros((1, dim // 4, width, 4), np.uint8), np.zeros(width, np.float32)
     round_to_digits(vectors * centroids.steps, top, digits, units)
     shape = (num_vectors, min(probes, num_centroids))
@@ -122,14 +117,16 @@ def _probe(
     for first in range(0, num_centroids, ROWS):
         # The last tile overlaps the one before rather than reading past the end.
         row = min(first, num_centroids - ROWS)
-        for column in range(0, width, AT_ONCE):
-            byte_tile_once(codes, row, dim, sums, digits, column, width, units, tile, 0)
+        for column in range(0, width - COLUMNS, 2 * COLUMNS):
+            wide_byte_tile_once(codes, row, dim, sums, digits, column, width, units, tile, 0)
+        if width // COLUMNS % 2:
+            byte_tile_once(codes, row, dim, sums, digits, width - COLUMNS, width, units, tile, 0)
         for centroid in range(first, min(first + ROWS, num_centroids)):
             products, radius = tile[centroid - row], radii[centroid]
-            for column in range(0, width, AT_ONCE):
+            for column in range(0, width, COLUMNS):
                 if not _any_promised(tile, (centroid - row) * width + column, reaches, column, radius, least):
                     continue
-                for i in range(column, min(column + AT_ONCE, num_vectors)):
+                for i in range(column, min(column + COLUMNS, num_vectors)):
                     promise = products[i] + reaches[i] * radius
                     if promise > least[i]:
                         insert(out.centroids[i], out.promises[i], centroid, promise)

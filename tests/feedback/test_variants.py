@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, InputError, Searcher
-from colbert_prf.feedback.source import source_of
-from colbert_prf.feedback.weighting import weigh
+from colbert_prf.feedback.source import MemorySource, source_of
+from colbert_prf.feedback.weighting import inverse_frequency, weigh
 
 
 @pytest.mark.parametrize("clustering", ["kmeans-closest", "kmedoids"])
@@ -40,6 +40,21 @@ def test_weights_worked_out_by_hand(plane):
     assert weigh("idf", query, vectors, token_ids, source).tolist() == pytest.approx([log(6 / 3), log(6 / 3)])
     assert weigh("ictf", query, vectors, token_ids, source).tolist() == pytest.approx([log(11 / 4), log(11 / 4)])
     assert weigh("cosine", query, vectors, token_ids, source).tolist() == pytest.approx([0.5, 0])
+
+
+@pytest.mark.parametrize("method", ["idf", "ictf", "cosine"])
+def test_weights_with_each_of_several_tokens_are_those_with_one(memory, goldfish, method):
+    source, tokens = MemorySource(memory), memory.token_ids[:30].reshape(10, 3).copy()
+    vectors, special = memory.vectors[:10], min(source.special_ids)
+    tokens[2] = (-1, special, len(source.document_frequencies) + 5)  # none, none, and one that no document has
+    each = weigh(method, goldfish, vectors, tokens, source)
+    columns = [weigh(method, goldfish, vectors, column, source) for column in tokens.T]
+    assert np.array_equal(each, np.stack(columns, axis=1))
+    assert (each[2] < 0).tolist() == [True, True, False]
+    if method == "idf":
+        ordinary = ~np.isin(tokens, [-1, *source.special_ids])
+        expected = inverse_frequency(source.document_frequencies, tokens[ordinary], source.num_documents)
+        assert each[ordinary] == pytest.approx(expected)
 
 
 def test_documents_marked_as_relevant_are_learned_from(memory, goldfish):

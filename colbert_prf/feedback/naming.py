@@ -1,0 +1,121 @@
+"""The tokens that representatives of feedback documents stand for: F_t(υ, r) and σ.
+
+Only the representatives of highest σ are added to a query, and looking one up in an index takes longer than finding it.
+So those come first whose nearest feedback vectors include one of a rare token; another is looked up only if the rarest
+token near it would be rare enough. A representative whose own token is rarer than all of these would be missed:
+``docs/feedback.md`` has how often that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.feedback.base import most_likely
+from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors, NearTokens
+from colbert_prf.feedback.weighting import UNNAMED
+from colbert_prf.kernels.parallel import Workers
+from colbert_prf.types import TokenIds, Vectors
+
+__all__ = ["Names", "Sigma", "look_up", "look_up_likely"]
+
+GLANCED = 5
+"""Nearest feedback vectors whose tokens tell what σ a representative may have."""
+
+Sigma: TypeAlias = Callable[[TokenIds], npt.NDArray[np.float64]]
+"""Gives the σ of all representatives with given tokens, of shape (n,) or (n, m); negative for special ones and -1."""
+
+
+class Names(NamedTuple):
+    """What representatives stand for, as far as they were looked up.
+
+    ``near`` (n, count) are the tokens of the nearest document vectors, in ``token_ids`` (n,) the most likely of each,
+    -1 where there is none, and ``sigmas`` (n,) their σ, negative where there is none.
+    """
+
+    near: TokenIds
+    token_ids: TokenIds
+    sigmas: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, near: TokenIds, sigma: Sigma, special_ids: frozenset[int]) -> Names:
+        """Name representatives by the tokens near each.
+
+        >>> names = Names.of(np.array([[7, 101], [101, 101], [8, -1]]), lambda tokens: tokens / 10, frozenset({101}))
+        >>> names.token_ids.tolist(), names.best(2).tolist(), names.least(2)
+        ([7, -1, 8], [2, 0], 0.7)
+        """
+        token_ids = most_likely(near, special_ids)
+        return cls(near, token_ids, sigma(token_ids))
+
+    def best(self, count: int) -> npt.NDArray[np.int64]:
+        """The numbers of at most ``count`` representatives that have a token, highest σ first."""
+        order = np.argsort(-self.sigmas, kind="stable")[:count]
+        return order[self.token_ids[order] >= 0]
+
+    def least(self, count: int) -> float:
+        """The σ that is reached by the best ``count``; negative if fewer have a token."""
+        return float(np.partition(self.sigmas, -count)[-count]) if count <= len(self.sigmas) else UNNAMED
+
+
+def look_up(
+    vectors: Vectors,
+    feedback: FeedbackVectors,
+    source: FeedbackSource,
+    neighbours: int,
+    sigma: Sigma,
+    workers: Workers,
+) -> Names:
+    """Look all representatives up.
+
+    Parameters
+    ----------
+    vectors
+        The representatives, of shape (num_representatives, dim).
+    feedback
+        The vectors they represent.
+    source
+        Where they are looked up.
+    neighbours
+        Document vectors that name a representative, r.
+    sigma
+        Gives their σ.
+    workers
+        What to compute with.
+    """
+    near = source.nearest_tokens(vectors, neighbours, feedback, workers)
+    return Names.of(near.token_ids, sigma, source.special_ids)
+
+
+def look_up_likely(
+    vectors: Vectors,
+    feedback: FeedbackVectors,
+    source: FeedbackSource,
+    neighbours: int,
+    sigma: Sigma,
+    workers: Workers,
+    *,
+    count: int,
+) -> Names:
+    """Look up the representatives that are likely to be among the ``count`` of highest σ; see :func:`look_up`.
+
+    The others have no names. Where a source has no quick way to tell, all are looked up.
+    """
+    glance = source.glance(vectors, neighbours, feedback)
+    if glance is None:
+        return look_up(vectors, feedback, source, neighbours, sigma, workers)
+    hopes = sigma(glance.token_ids[:, :GLANCED]).max(axis=1)
+    order, near = np.argsort(-hopes, kind="stable"), np.full_like(glance.token_ids, -1)
+
+    def find(numbers: npt.NDArray[np.int64]) -> Names:
+        known = NearTokens(glance.token_ids[numbers], glance.similarities[numbers])
+        near[numbers] = source.nearest_tokens(vectors[numbers], neighbours, feedback, workers, known=known).token_ids
+        return Names.of(near, sigma, source.special_ids)
+
+    first = count + count // 2 + 1
+    names, others = find(order[:first]), order[first:]
+    others = others[hopes[others] >= names.least(count)]
+    return find(others) if len(others) else names

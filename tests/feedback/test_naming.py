@@ -1,0 +1,101 @@
+"""Which representatives are looked up, and that those of highest σ are among them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colbert_prf.feedback.naming import GLANCED, look_up, look_up_likely
+from colbert_prf.feedback.source import FeedbackVectors, NearTokens, SnapshotSource
+from colbert_prf.feedback.weighting import UNNAMED, weigh
+from colbert_prf.kernels.parallel import ALONE
+
+SPECIAL = 0
+FEEDBACK = FeedbackVectors(*(np.empty(0, np.int64) for _ in range(5)))
+
+
+class Table:
+    """Knows what is near each representative, by its number; a representative is a vector of one component."""
+
+    special_ids = frozenset({SPECIAL})
+
+    def __init__(self, glanced, near) -> None:
+        self.glanced, self.near = (np.array(rows, np.int32) for rows in (glanced, near))
+        self.looked_up: list[int] = []
+
+    def glance(self, vectors, count, feedback):
+        return NearTokens(self.glanced, np.zeros(self.glanced.shape, np.float32))
+
+    def nearest_tokens(self, vectors, count, feedback, workers, *, known=None):
+        numbers = vectors[:, 0].astype(int)
+        if known is not None:
+            assert np.array_equal(known.token_ids, self.glanced[numbers])
+        self.looked_up += numbers.tolist()
+        return NearTokens(self.near[numbers], np.zeros((len(numbers), self.near.shape[1]), np.float32))
+
+    def likely(self, count):
+        return look_up_likely(self._vectors, FEEDBACK, self, 2, sigma, ALONE, count=count)
+
+    def every(self):
+        return look_up(self._vectors, FEEDBACK, self, 2, sigma, ALONE)
+
+    @property
+    def _vectors(self):
+        return np.arange(len(self.near), dtype=np.float32)[:, None]
+
+
+def sigma(token_ids):
+    """A token's σ is its number; special and missing ones have none."""
+    return np.where(token_ids > SPECIAL, token_ids, UNNAMED).astype(np.float64)
+
+
+def test_those_come_first_that_are_near_a_rare_token():
+    """Of six representatives two are wanted, so four are looked up at first, by the rarest token at a glance.
+
+    They have σ of 9, 2, 3 and 4: the second best is 4. The rarest near number 5 is 5, so it may be better; it is.
+    Number 0, with 1 at best, is not looked up.
+    """
+    table = Table([[1, 1], [9, 1], [7, 2], [6, 3], [6, 4], [5, 5]], [[1, 1], [9, 9], [2, 2], [3, 3], [4, 4], [5, 5]])
+    names = table.likely(2)
+    assert table.looked_up == [1, 2, 3, 4, 5]
+    assert names.best(2).tolist() == [1, 5]
+    assert names.token_ids.tolist() == [-1, 9, 2, 3, 4, 5]
+
+
+def test_a_second_round_is_not_needed_where_the_rest_cannot_be_better():
+    table = Table([[1, 1]] * 4 + [[9, 9]] * 4, [[1, 1]] * 4 + [[8, 8]] * 4)
+    assert table.likely(2).best(2).tolist() == [4, 5]
+    assert sorted(table.looked_up) == [4, 5, 6, 7]
+
+
+def test_all_are_looked_up_where_too_few_have_a_token():
+    """Those looked up first turn out to be special; the others look no better and are needed all the same."""
+    table = Table([[9, 9]] * 4 + [[SPECIAL, -1]] * 2, [[SPECIAL, SPECIAL]] * 4 + [[SPECIAL, 3], [SPECIAL, SPECIAL]])
+    assert table.likely(2).best(2).tolist() == [4]
+    assert table.looked_up == [0, 1, 2, 3, 4, 5]
+
+
+@given(st.lists(st.lists(st.integers(0, 9), min_size=2, max_size=2), min_size=1, max_size=20), st.integers(1, 12))
+def test_where_the_token_is_one_of_those_at_a_glance_it_is_as_if_all_were_looked_up(near, count):
+    table = Table(near, near)
+    assert table.likely(count).best(count).tolist() == table.every().best(count).tolist()
+
+
+@pytest.mark.parametrize("method", ["idf", "ictf", "cosine"])
+def test_over_an_index_the_same_are_added(open_index, goldfish, method):
+    source = SnapshotSource(open_index(4).snapshot)
+    feedback = source.vectors_of(source.positions(["fish1", "fish2", "war1"]))
+    vectors = feedback.vectors[::3] * np.float32(0.9)
+
+    def weighed(token_ids):
+        return weigh(method, goldfish, vectors, token_ids, source)
+
+    arguments = (vectors, feedback, source, 10, weighed, ALONE)
+    some, every = look_up_likely(*arguments, count=3), look_up(*arguments)
+    assert some.best(3).tolist() == every.best(3).tolist()
+    assert 5 <= np.count_nonzero(some.token_ids >= 0) <= len(vectors)
+    named = some.token_ids >= 0
+    assert some.token_ids[named].tolist() == every.token_ids[named].tolist()
+    assert source.glance(vectors, 10, feedback).token_ids.shape[1] >= GLANCED

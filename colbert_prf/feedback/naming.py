@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from colbert_prf.feedback.base import most_likely
 from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors, NearTokens
-from colbert_prf.feedback.weighting import UNNAMED
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.types import TokenIds, Vectors
 
@@ -45,8 +44,8 @@ class Names(NamedTuple):
         """Name representatives by the tokens near each.
 
         >>> names = Names.of(np.array([[7, 101], [101, 101], [8, -1]]), lambda tokens: tokens / 10, frozenset({101}))
-        >>> names.token_ids.tolist(), names.best(2).tolist(), names.least(2)
-        ([7, -1, 8], [2, 0], 0.7)
+        >>> names.token_ids.tolist(), names.best(2).tolist()
+        ([7, -1, 8], [2, 0])
         """
         token_ids = most_likely(near, special_ids)
         return cls(near, token_ids, sigma(token_ids))
@@ -55,10 +54,6 @@ class Names(NamedTuple):
         """The numbers of at most ``count`` representatives that have a token, highest σ first."""
         order = np.argsort(-self.sigmas, kind="stable")[:count]
         return order[self.token_ids[order] >= 0]
-
-    def least(self, count: int) -> float:
-        """The σ that is reached by the best ``count``; negative if fewer have a token."""
-        return float(np.partition(self.sigmas, -count)[-count]) if count <= len(self.sigmas) else UNNAMED
 
 
 def look_up(
@@ -117,5 +112,7 @@ def look_up_likely(
 
     first = count + count // 2 + 1
     names, others = find(order[:first]), order[first:]
-    others = others[hopes[others] >= names.least(count)]
+    best = names.best(count)
+    if len(best) == count:
+        others = others[hopes[others] >= names.sigmas[best[-1]]]
     return find(others) if len(others) else names

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.index import Index, MemoryIndex
-from colbert_prf.index.segment import rows_of
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.types import TokenIds, Vectors
@@ -274,16 +273,15 @@ class SnapshotSource(FeedbackSource):
         return self.snapshot.vectors(position), self.snapshot.token_ids(position)
 
     def vectors_of(self, positions: Iterable[int]) -> FeedbackVectors:
+        from colbert_prf.kernels.rows import rows_of_documents
+
         places = np.fromiter(positions, dtype=np.int64)
         owners = [self.snapshot.place(place) for place in places.tolist()]
         if len(segments := {id(segment): segment for segment, _ in owners}) > 1:
             return super().vectors_of(places)
         # All in one segment: decoded at once.
         (segment,) = segments.values()
-        here = np.array([place for _, place in owners])
-        starts, lengths = segment.offsets[here], segment.offsets[here + 1] - segment.offsets[here]
-        rows, documents = rows_of(starts, lengths), np.repeat(np.arange(len(here)), lengths)
-        own = rows - starts[documents]
+        rows, documents, own = rows_of_documents(segment.offsets, np.array([place for _, place in owners]))
         return FeedbackVectors(places, segment.decode_rows(rows), segment.tokens(rows), documents, own)
 
     def glance(self, vectors: Vectors, count: int, feedback: FeedbackVectors) -> NearTokens:
@@ -327,6 +325,7 @@ class SnapshotSource(FeedbackSource):
         """Replace what is near some vectors by what is nearer in the index."""
         from colbert_prf.kernels.neighbours import nearest_sketches, settle
         from colbert_prf.kernels.probes import best_probes
+        from colbert_prf.kernels.rows import ranges_of_documents
         from colbert_prf.kernels.sketches import sketch_codec
 
         codec, count = self.snapshot.codec, near.token_ids.shape[1]
@@ -335,9 +334,7 @@ class SnapshotSource(FeedbackSource):
         for segment, start, sketched in zip(self.snapshot.segments, self.snapshot.starts, sketches, strict=False):
             if not len(segment.token_ids):
                 continue
-            own = [place for place in (feedback.positions - start).tolist() if 0 <= place < len(segment)]
-            bounds = [(segment.offsets[place], segment.offsets[place + 1]) for place in own]
-            seen = np.array(bounds, dtype=np.int64).reshape(-1, 2)
+            seen = ranges_of_documents(segment.offsets, feedback.positions, int(start))
             rows = nearest_sketches(
                 vectors, probes, sketched, coarse, seen, segment.token_ids, *near, kept=KEPT * count
             ).rows

@@ -26,7 +26,7 @@ from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.lanes import CHUNK, LANES, LOWEST, best_of_4, best_of_8, best_of_10, best_of_12, best_of_16
 from colbert_prf.kernels.parallel import share
-from colbert_prf.kernels.residuals import ResidualCodec, levels_of, round_to_bytes, scale_and_gain
+from colbert_prf.kernels.residuals import ResidualCodec, levels_of, round_to_bytes, scale_and_gain, steps_of, top_of
 from colbert_prf.kernels.simd import AHEAD, COLUMNS, ROWS, check_dim, first_part, float_tile, next_part, prefetch
 
 __all__ = [
@@ -283,10 +283,9 @@ def _columns(queries: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 @compiled()
-def _round_query(
-    queries: Array, steps: Array, top: np.float32, values: Array, factors: Array, constants: Array
-) -> None:
+def _round_query(queries: Array, codec: ResidualCodec, values: Array, factors: Array, constants: Array) -> None:
     """Fill the columns of a :class:`ByteQuery` that have query vectors (num_queries, dim)."""
+    steps, top = steps_of(codec), top_of(codec)
     size, rounded = queries.shape[1] // values.shape[0], np.empty(queries.shape[1], np.int8)
     for i in range(queries.shape[0]):
         unit, total = round_to_bytes(queries[i], steps, rounded), np.int32(0)
@@ -323,7 +322,7 @@ def byte_query(queries: NDArray[np.float32], table: NDArray[np.float32], codec: 
     fours = -(-queries.shape[1] // planes // CHUNK) * CHUNK // 4
     values = np.zeros((planes, fours, width, 4), np.int8)
     factors, constants = np.zeros(width, np.float32), np.zeros(width, np.float32)
-    _round_query(queries, codec.steps, np.float32(codec.top), values, factors, constants)
+    _round_query(queries, codec, values, factors, constants)
     return ByteQuery(values, factors, constants, table, *_plans(codec.bits, codec.top, fours), codec.ranges)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.probes import NONE, Neighbours, Probes, insert
-from colbert_prf.kernels.residuals import ResidualCodec, round_to_bytes, top_of
+from colbert_prf.kernels.residuals import ResidualCodec, round_to_bytes, steps_of, top_of
 from colbert_prf.kernels.simd import COLUMNS, ROWS, float_tile, prefetch
 from colbert_prf.kernels.sixteens import compare_sixteen_bits, compare_sixteen_pairs, compare_sixteen_walks
 from colbert_prf.kernels.sketches import FOUR, SIDE_BY_SIDE, Sketches, scale_unit
@@ -105,8 +105,6 @@ def _nearest(
     sketches: Sketches,
     skipped: Array,
     codec: ResidualCodec,
-    steps: Array,
-    unit: np.float32,
     token_ids: Array,
     known: Array,
     known_similarities: Array,
@@ -114,6 +112,7 @@ def _nearest(
 ) -> Any:
     # One function: a call would pass some eighty numbers.
     rows, similarities = _begun(known, known_similarities, kept)
+    steps, unit = steps_of(codec), scale_unit(codec)
     bits, walks, count, chunks = codec.bits, codec.walks, known.shape[1], sketches.packed.shape[1]
     near, values = np.empty(SIDE_BY_SIDE, np.float32), np.zeros(chunks * FOUR * (8 // bits), np.int8)
     rounded = np.empty(vectors.shape[1], np.int8)
@@ -196,10 +195,7 @@ def nearest_sketches(
     Neighbours
         A row below -1 stands for one of the known: -2 for the first, -3 for the next.
     """
-    steps, unit = codec.steps, scale_unit(codec)
-    return Neighbours(
-        *_nearest(vectors, probes, sketches, skipped, codec, steps, unit, token_ids, known, known_similarities, kept)
-    )
+    return Neighbours(*_nearest(vectors, probes, sketches, skipped, codec, token_ids, known, known_similarities, kept))
 
 
 @compiled()

@@ -37,6 +37,7 @@ __all__ = [
     "pack",
     "read_row",
     "round_to_bytes",
+    "steps_of",
     "top_of",
     "train",
     "unpack",
@@ -59,6 +60,7 @@ FARTHEST, FARTHEST_WALK = 1.5, 1.0
 SMALLEST_SPREAD = 0.1
 """Of a dimension, as a part of the mean: where a sample does not vary, later vectors may."""
 _TINY = np.float32(1e-12)
+_DISTANCES = np.array([LEVEL_DISTANCE.get(bits, 0) for bits in range(9)], np.float32)
 _BATCH = 1 << 16
 
 
@@ -339,6 +341,12 @@ def top_of(codec: ResidualCodec) -> np.float32:
 
 
 @compiled()
+def steps_of(codec: ResidualCodec) -> Any:
+    """``codec.steps`` in compiled code."""
+    return codec.spread * (_DISTANCES[4 if codec.walks else codec.bits] / np.float32(2))
+
+
+@compiled()
 def round_to_bytes(vector: Array, steps: Array, out: Array) -> np.float32:
     """Make ``out`` (dim,) int8 the components of ``vector * steps``, to be multiplied with levels: in which unit."""
     largest = np.float32(1e-30)
@@ -361,10 +369,9 @@ def read_row(packed: Array, scales: Array, codec: ResidualCodec, row: int, level
 
 @compiled(fastmath={"contract"})
 def _decode(
-    packed: Array, scales: Array, codes: Array, centroids: Array, codec: ResidualCodec, steps: Array, rows: Array,
-    out: Array,
-) -> None:  # fmt: skip
-    levels, top = np.empty(centroids.shape[1], np.uint8), top_of(codec)
+    packed: Array, scales: Array, codes: Array, centroids: Array, codec: ResidualCodec, rows: Array, out: Array
+) -> None:
+    levels, top, steps = np.empty(centroids.shape[1], np.uint8), top_of(codec), steps_of(codec)
     for i in range(rows.shape[0]):
         scale, gain = read_row(packed, scales, codec, rows[i], levels)
         centroid, vector = centroids[codes[rows[i]]], out[i]
@@ -386,5 +393,5 @@ def decode(
     """
     rows = np.arange(len(packed)) if rows is None else rows
     out = np.empty((len(rows), centroids.shape[1]), np.float32)
-    _decode(packed, scales, codes, centroids, codec, codec.steps, rows, out)
+    _decode(packed, scales, codes, centroids, codec, rows, out)
     return out

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.residuals import ResidualCodec, read_row, top_of
+from colbert_prf.kernels.residuals import ResidualCodec, read_row, steps_of, top_of
 from colbert_prf.kernels.simd import AHEAD, prefetch
 
 __all__ = ["products_of_rows"]
@@ -23,12 +23,11 @@ def _products_of_rows(
     codes: Array,
     centroids: Array,
     codec: ResidualCodec,
-    steps: Array,
 ) -> Any:
     # With v = gain · (c + scale · steps · (2·levels - top)), a product with the centroid and one with the levels.
     dim, out = centroids.shape[1], np.full(rows.shape, np.float32(-np.inf))
     levels, scaled = np.empty(dim, np.uint8), np.empty(dim, np.float32)
-    top = top_of(codec)
+    top, steps = top_of(codec), steps_of(codec)
     for i in range(rows.shape[0]):
         vector, middle = vectors[i], np.float32(0)
         for d in range(dim):
@@ -63,5 +62,5 @@ def products_of_rows(
 ) -> NDArray[np.float32]:
     """The products of vectors (n, dim) with some decoded rows of each (n, count); minus infinity where a row is -1."""
     products: NDArray[np.float32]
-    products = _products_of_rows(vectors, rows, packed, scales, codes, centroids, codec, codec.steps)
+    products = _products_of_rows(vectors, rows, packed, scales, codes, centroids, codec)
     return products

@@ -16,7 +16,15 @@ from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.parallel import run
 from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, LEVEL_DISTANCE, ResidualCodec, encode
 
-__all__ = ["Sketches", "dims_of", "rows_by_code", "scale_unit", "sketch_codec", "sketch_packed", "sketch_vectors"]
+__all__ = [
+    "Sketches",
+    "dims_of",
+    "rows_by_code",
+    "scale_unit",
+    "sketch_codec",
+    "sketch_packed",
+    "sketch_vectors",
+]
 
 SKETCH_BITS = 2
 SIDE_BY_SIDE = 16
@@ -61,10 +69,11 @@ def sketch_codec(codec: ResidualCodec) -> ResidualCodec:
     return codec if codec.bits <= SKETCH_BITS else codec._replace(bits=SKETCH_BITS)
 
 
+@compiled()
 def scale_unit(codec: ResidualCodec) -> np.float32:
     """The unit of the scales of sketches, of which the largest takes a byte."""
-    low, step = codec.ranges[0]
-    return np.float32((low + step * ((1 << codec.half) - 1)) / 255)
+    highest = np.float32((1 << (4 if codec.walks else 8)) - 1)
+    return np.float32((codec.ranges[0, 0] + codec.ranges[0, 1] * highest) / np.float32(255))
 
 
 def dims_of(dim: int, bits: int) -> int:

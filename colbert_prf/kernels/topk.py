@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 __all__ = ["best", "best_sorted"]
 
-SAMPLED = 8
-"""Of many scores one in so many tells which are far too low: those are left out before the rest is looked at."""
+MANY = 2048
+"""Scores of which NumPy takes longer to find the largest."""
 
 
 def best(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:
@@ -23,14 +23,10 @@ def best(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:
         return np.arange(len(scores))
     if k <= 0:
         return np.empty(0, np.int64)
-    if len(scores) > 4 * SAMPLED * SAMPLED and len(scores) >= 4 * k:
-        sample = scores[::SAMPLED]
-        # Four standard deviations more than the sample should have of them.
-        count = int(k / SAMPLED + 4 * np.sqrt(k / SAMPLED)) + 4
-        if count < len(sample):
-            likely = np.flatnonzero(scores >= np.partition(sample, len(sample) - count)[len(sample) - count])
-            if k <= len(likely) < len(scores):
-                return np.asarray(likely[best(scores[likely], k)])
+    if len(scores) >= MANY and scores.dtype == np.float32:
+        from colbert_prf.kernels.selection import largest
+
+        return np.asarray(largest(scores, k))
     threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
     kept = np.flatnonzero(scores >= threshold)
     surplus = len(kept) - k

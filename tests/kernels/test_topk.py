@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from colbert_prf.kernels.selection import kth_largest, largest
 from colbert_prf.kernels.topk import best, best_sorted
 
 SCORES = st.lists(st.sampled_from([-np.inf, -1.5, -1e-40, -0.0, 0.0, 1e-40, 1.0, 2.0, np.inf]), max_size=40)
@@ -21,10 +23,35 @@ def test_equals_a_stable_sort(values, k):
     seed=st.integers(0, 1000), levels=st.sampled_from([2, 50, 100_000]), k=st.integers(1, 3000), ascending=st.booleans()
 )
 def test_many_scores_equal_a_stable_sort(seed, levels, k, ascending):
-    scores = np.random.default_rng(seed).integers(0, levels, 3000).astype(np.float32)
-    if ascending:  # so that a sample of every eighth is as unlike the rest as it can be
+    scores = np.random.default_rng(seed).integers(-levels, levels, 3000).astype(np.float32)
+    if ascending:  # so that a sample of every sixteenth is as unlike the rest as it can be
         scores = np.sort(scores)
     assert best_sorted(scores, k).tolist() == np.lexsort((np.arange(len(scores)), -scores))[:k].tolist()
+
+
+@given(values=SCORES.filter(len), data=st.data())
+def test_the_kth_largest_is_that_of_a_sort(values, data):
+    scores = np.array(values, np.float32)
+    k = data.draw(st.integers(1, len(values)))
+    assert kth_largest(scores, k) == np.sort(scores)[-k]
+    assert largest(scores, k).tolist() == best(scores, k).tolist()
+
+
+@pytest.mark.parametrize("unlike", [slice(None), slice(0, None, 16), slice(1, None, 16)])
+def test_a_sample_that_misleads_changes_nothing(unlike):
+    """Where all that is sampled is far above or below the rest, too few or too many are looked at."""
+    for shift in (-100, 100):
+        scores = np.random.default_rng(5).standard_normal(5000).astype(np.float32)
+        scores[unlike] += shift
+        assert best(scores, 200).tolist() == np.sort(np.argsort(-scores, kind="stable")[:200]).tolist()
+
+
+@pytest.mark.parametrize("count", [1, 100, 5000])
+def test_nothing_is_made_up_where_scores_are_no_numbers(count):
+    scores = np.arange(5000, dtype=np.float32)
+    scores[:count] = np.nan
+    found = best(scores, 50)
+    assert set(found.tolist()) <= set(range(count, 5000))
 
 
 def test_what_is_no_number_comes_last_and_doubles_are_sorted_whole():

@@ -1,0 +1,85 @@
+"""The largest of many float32 scores, without sorting them: digit by digit, as radix sort tells numbers apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from colbert_prf.kernels.compiled import Array, compiled
+
+__all__ = ["kth_largest", "largest"]
+
+SAMPLED = 16
+"""Of many scores one in so many tells which are far too low: those are left out before the rest is looked at."""
+DIGIT = 11
+"""Bits by which scores are told apart at a time."""
+
+
+@compiled()
+def kth_largest(scores: Array, k: int) -> float:
+    """The k-th largest of scores (n,), float32.
+
+    >>> kth_largest(np.array([1, -3, 2.5, 2.5], np.float32), 3)
+    1.0
+    """
+    bits, keys, sign = scores.view(np.uint32), np.empty(scores.shape[0], np.uint32), np.uint32(1 << 31)
+    for i in range(keys.shape[0]):
+        # As whole numbers floats are in order where they are positive, and in reverse where they are negative.
+        keys[i] = ~bits[i] if bits[i] & sign else bits[i] | sign
+    counts, mask, shift, left = np.empty(1 << DIGIT, np.int64), np.uint32((1 << DIGIT) - 1), 32, keys.shape[0]
+    while shift > 0:
+        shift = max(shift - DIGIT, 0)
+        counts[:] = 0
+        for i in range(left):
+            counts[(keys[i] >> np.uint32(shift)) & mask] += 1
+        digit, kept = counts.shape[0] - 1, 0
+        while counts[digit] < k:
+            k -= counts[digit]
+            digit -= 1
+        for i in range(left):
+            key = keys[i]
+            keys[kept] = key
+            kept += ((key >> np.uint32(shift)) & mask) == digit
+        left = kept
+    found = keys[:1]
+    found[0] = found[0] ^ sign if found[0] & sign else ~found[0]
+    return float(found.view(np.float32)[0])
+
+
+@compiled()
+def _at_least(scores: Array, least: float) -> Any:
+    places, count = np.empty(scores.shape[0] + 1, np.int64), 0
+    for i in range(scores.shape[0]):
+        places[count] = i
+        count += scores[i] >= least
+    return places[:count]
+
+
+@compiled()
+def largest(scores: Array, k: int) -> Any:
+    """Positions of the ``k`` largest of scores (n,), float32, ascending; ties go to the smaller position.
+
+    ``k`` is from 1 to n. With NaN among the scores fewer may come back.
+
+    >>> largest(np.array([1, 3, 2, 2], np.float32), 2)
+    array([1, 2])
+    """
+    sample = scores[::SAMPLED].copy()
+    # Four standard deviations more than the sample should have of them.
+    count = int(k / SAMPLED + 4 * np.sqrt(k / SAMPLED)) + 4
+    places = _at_least(scores, kth_largest(sample, count) if count < sample.shape[0] else -np.inf)
+    if places.shape[0] < k:
+        places = _at_least(scores, -np.inf)
+    likely = scores[places]
+    threshold, above = kth_largest(likely, k), 0
+    for score in likely:
+        above += score > threshold
+    ties, out, found = k - above, np.empty(k, np.int64), 0
+    for i in range(likely.shape[0]):
+        tied = likely[i] == threshold
+        if likely[i] > threshold or (tied and ties > 0):
+            out[found] = places[i]
+            found += 1
+            ties -= tied
+    return out[:found]

@@ -154,7 +154,7 @@ def same_added(searcher: Searcher, query: EncodedQuery) -> float:
     sigma = partial(weigh, "idf", query, vectors, source=source)
     arguments = (vectors, feedback, source, parameters.neighbours, sigma, ALONE)
     count = parameters.expansion_vectors
-    some, every = look_up_likely(*arguments, count=count).best(count), look_up(*arguments).best(count)
+    some, every = look_up_likely(*arguments, count=count).order[:count], look_up(*arguments).order[:count]
     return len(set(some.tolist()) & set(every.tolist())) / len(every)
 
 

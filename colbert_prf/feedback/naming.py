@@ -32,28 +32,27 @@ class Names(NamedTuple):
     """What representatives stand for, as far as they were looked up.
 
     ``near`` (n, count) are the tokens of the nearest document vectors, in ``token_ids`` (n,) the most likely of each,
-    -1 where there is none, and ``sigmas`` (n,) their σ, negative where there is none.
+    -1 where there is none, and ``sigmas`` (n,) their σ, negative where there is none. In ``order`` are the numbers of
+    those that have a token, highest σ first.
     """
 
     near: TokenIds
     token_ids: TokenIds
     sigmas: npt.NDArray[np.float64]
+    order: npt.NDArray[np.int64]
 
     @classmethod
     def of(cls, near: TokenIds, sigma: Sigma, special_ids: frozenset[int]) -> Names:
         """Name representatives by the tokens near each.
 
         >>> names = Names.of(np.array([[7, 101], [101, 101], [8, -1]]), lambda tokens: tokens / 10, frozenset({101}))
-        >>> names.token_ids.tolist(), names.best(2).tolist()
+        >>> names.token_ids.tolist(), names.order.tolist()
         ([7, -1, 8], [2, 0])
         """
         token_ids = most_likely(near, special_ids)
-        return cls(near, token_ids, sigma(token_ids))
-
-    def best(self, count: int) -> npt.NDArray[np.int64]:
-        """The numbers of at most ``count`` representatives that have a token, highest σ first."""
-        order = np.argsort(-self.sigmas, kind="stable")[:count]
-        return order[self.token_ids[order] >= 0]
+        sigmas = sigma(token_ids)
+        order = np.argsort(-sigmas, kind="stable")
+        return cls(near, token_ids, sigmas, order[: np.count_nonzero(token_ids >= 0)])
 
 
 def look_up(
@@ -112,7 +111,6 @@ def look_up_likely(
 
     first = count + count // 2 + 1
     names, others = find(order[:first]), order[first:]
-    best = names.best(count)
-    if len(best) == count:
-        others = others[hopes[others] >= names.sigmas[best[-1]]]
+    if len(names.order) >= count:
+        others = others[hopes[others] >= names.sigmas[names.order[count - 1]]]
     return find(others) if len(others) else names

@@ -112,7 +112,7 @@ class ColbertPRF(Feedback):
         feedback, documents_of = source.vectors_of(documents.values()), list(documents)
         found = self._represent(feedback, workers)
         names = self._name(query, feedback, found, source, workers)
-        chosen = names.best(self.expansion_vectors)
+        chosen = names.order[: self.expansion_vectors]
         # Not the feedback vectors themselves: what describes a ranking may be kept for long.
         labels, owners, places, special_ids = found.labels, feedback.documents, feedback.places, source.special_ids
 

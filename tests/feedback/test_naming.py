@@ -60,27 +60,27 @@ def test_those_come_first_that_are_near_a_rare_token():
     table = Table([[1, 1], [9, 1], [7, 2], [6, 3], [6, 4], [5, 5]], [[1, 1], [9, 9], [2, 2], [3, 3], [4, 4], [5, 5]])
     names = table.likely(2)
     assert table.looked_up == [1, 2, 3, 4, 5]
-    assert names.best(2).tolist() == [1, 5]
+    assert names.order[:2].tolist() == [1, 5]
     assert names.token_ids.tolist() == [-1, 9, 2, 3, 4, 5]
 
 
 def test_a_second_round_is_not_needed_where_the_rest_cannot_be_better():
     table = Table([[1, 1]] * 4 + [[9, 9]] * 4, [[1, 1]] * 4 + [[8, 8]] * 4)
-    assert table.likely(2).best(2).tolist() == [4, 5]
+    assert table.likely(2).order[:2].tolist() == [4, 5]
     assert sorted(table.looked_up) == [4, 5, 6, 7]
 
 
 def test_all_are_looked_up_where_too_few_have_a_token():
     """Those looked up first turn out to be special; the others look no better and are needed all the same."""
     table = Table([[9, 9]] * 4 + [[SPECIAL, -1]] * 2, [[SPECIAL, SPECIAL]] * 4 + [[SPECIAL, 3], [SPECIAL, SPECIAL]])
-    assert table.likely(2).best(2).tolist() == [4]
+    assert table.likely(2).order[:2].tolist() == [4]
     assert table.looked_up == [0, 1, 2, 3, 4, 5]
 
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=2, max_size=2), min_size=1, max_size=20), st.integers(1, 12))
 def test_where_the_token_is_one_of_those_at_a_glance_it_is_as_if_all_were_looked_up(near, count):
     table = Table(near, near)
-    assert table.likely(count).best(count).tolist() == table.every().best(count).tolist()
+    assert table.likely(count).order[:count].tolist() == table.every().order[:count].tolist()
 
 
 @pytest.mark.parametrize("method", ["idf", "ictf", "cosine"])
@@ -94,7 +94,7 @@ def test_over_an_index_the_same_are_added(open_index, goldfish, method):
 
     arguments = (vectors, feedback, source, 10, weighed, ALONE)
     some, every = look_up_likely(*arguments, count=3), look_up(*arguments)
-    assert some.best(3).tolist() == every.best(3).tolist()
+    assert some.order[:3].tolist() == every.order[:3].tolist()
     assert 5 <= np.count_nonzero(some.token_ids >= 0) <= len(vectors)
     named = some.token_ids >= 0
     assert some.token_ids[named].tolist() == every.token_ids[named].tolist()

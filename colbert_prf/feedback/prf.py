@@ -109,7 +109,7 @@ class ColbertPRF(Feedback):
     def _learn(
         self, query: EncodedQuery, documents: dict[str, int], source: FeedbackSource, workers: Workers
     ) -> Expansion:
-        feedback, documents_of = source.vectors_of(documents.values()), list(documents)
+        feedback, doc_ids = source.vectors_of(documents.values()), list(documents)
         found = self._represent(feedback, workers)
         names = self._name(query, feedback, found, source, workers)
         chosen = names.order[: self.expansion_vectors]
@@ -119,10 +119,10 @@ class ColbertPRF(Feedback):
         def describe(number: int) -> tuple[LikelyTokens, Sources]:
             members = np.flatnonzero(labels == chosen[number])
             likely = likely_tokens(names.near[chosen[number]], special_ids)
-            return likely, sources_of(members, documents_of, owners, places)
+            return likely, sources_of(members, doc_ids, owners, places)
 
         added = Added(found.vectors[chosen], names.token_ids[chosen], names.sigmas[chosen], describe)
-        return expanded(self, query, added, documents_of)
+        return expanded(self, query, added, doc_ids)
 
     def _represent(self, feedback: FeedbackVectors, workers: Workers) -> Representatives:
         if self.compat == "paper":

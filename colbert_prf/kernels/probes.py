@@ -173,5 +173,6 @@ def best_probes(
     if floors is None:
         floors = np.full(len(vectors), -np.inf, np.float32)
     top = largest_digits(vectors.shape[1], 1)
-    found: Probes = _probe(centroids, vectors, probes, np.float32(reach), floors, top)
+    # Whatever its strides, a column becomes the same to the compiler.
+    found: Probes = _probe(centroids, vectors, probes, np.float32(reach), np.ascontiguousarray(floors), top)
     return found

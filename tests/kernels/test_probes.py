@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from colbert_prf import EncodedDocument, Index
+from colbert_prf.kernels import probes
 from colbert_prf.kernels.probes import ByteCentroids, best_probes
 
 
@@ -73,3 +74,13 @@ def test_a_codec_of_few_centroids_is_filled_up_with_some_that_are_never_probed(t
 def test_vectors_that_are_not_filled_up_are_refused():
     with pytest.raises(ValueError, match="multiple of 16, found 24"):
         best_probes(byte_centroids(4, 24), np.ones((2, 24), np.float32), 2, 0.5)
+
+
+def test_one_vector_or_many_are_compiled_once():
+    """A column of one row is contiguous, one of many is not."""
+    centroids, vectors = byte_centroids(20, 16), np.eye(3, 16, dtype=np.float32)
+    floors = np.full((3, 4), -1, np.float32)
+    best_probes(centroids, vectors, 2, 0.5, floors[:, -1])
+    compiled = len(probes._probe.overloads)
+    best_probes(centroids, vectors[:1], 2, 0.5, floors[:1, -1])
+    assert len(probes._probe.overloads) == compiled

@@ -30,7 +30,7 @@ from vectors import Texts, filled_up
 from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, Index, Ranking, Searcher
 from colbert_prf.feedback.base import most_likely
 from colbert_prf.feedback.clustering import Representatives, represent
-from colbert_prf.feedback.naming import look_up, look_up_likely
+from colbert_prf.feedback.naming import look_up
 from colbert_prf.feedback.source import FeedbackVectors, SnapshotSource
 from colbert_prf.feedback.weighting import weigh
 from colbert_prf.kernels.parallel import ALONE, Workers
@@ -154,7 +154,7 @@ def same_added(searcher: Searcher, query: EncodedQuery) -> float:
     sigma = partial(weigh, "idf", query, vectors, source=source)
     arguments = (vectors, feedback, source, parameters.neighbours, sigma, ALONE)
     count = parameters.expansion_vectors
-    some, every = look_up_likely(*arguments, count=count).order[:count], look_up(*arguments).order[:count]
+    some, every = look_up(*arguments, likely=count).order[:count], look_up(*arguments).order[:count]
     return len(set(some.tolist()) & set(every.tolist())) / len(every)
 
 

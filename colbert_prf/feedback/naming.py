@@ -19,7 +19,7 @@ from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors, NearTok
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.types import TokenIds, Vectors
 
-__all__ = ["Names", "Sigma", "look_up", "look_up_likely"]
+__all__ = ["Names", "Sigma", "look_up"]
 
 GLANCED = 5
 """Nearest feedback vectors whose tokens tell what σ a representative may have."""
@@ -62,8 +62,10 @@ def look_up(
     neighbours: int,
     sigma: Sigma,
     workers: Workers,
+    *,
+    likely: int | None = None,
 ) -> Names:
-    """Look all representatives up.
+    """Look representatives up: all, or those likely to be of the highest σ.
 
     Parameters
     ----------
@@ -79,28 +81,14 @@ def look_up(
         Gives their σ.
     workers
         What to compute with.
+    likely
+        How many are wanted, those of highest σ: others may stay without a name. All are looked up if left out, and
+        where a source has no quick way to tell which are likely.
     """
-    near = source.nearest_tokens(vectors, neighbours, feedback, workers)
-    return Names.of(near.token_ids, sigma, source.special_ids)
-
-
-def look_up_likely(
-    vectors: Vectors,
-    feedback: FeedbackVectors,
-    source: FeedbackSource,
-    neighbours: int,
-    sigma: Sigma,
-    workers: Workers,
-    *,
-    count: int,
-) -> Names:
-    """Look up the representatives that are likely to be among the ``count`` of highest σ; see :func:`look_up`.
-
-    The others have no names. Where a source has no quick way to tell, all are looked up.
-    """
-    glance = source.glance(vectors, neighbours, feedback)
-    if glance is None:
-        return look_up(vectors, feedback, source, neighbours, sigma, workers)
+    glance = None if likely is None else source.glance(vectors, neighbours, feedback)
+    if glance is None or likely is None:
+        near = source.nearest_tokens(vectors, neighbours, feedback, workers).token_ids
+        return Names.of(near, sigma, source.special_ids)
     hopes = sigma(glance.token_ids[:, :GLANCED]).max(axis=1)
     order, near = np.argsort(-hopes, kind="stable"), np.full_like(glance.token_ids, -1)
 
@@ -109,8 +97,8 @@ def look_up_likely(
         near[numbers] = source.nearest_tokens(vectors[numbers], neighbours, feedback, workers, known=known).token_ids
         return Names.of(near, sigma, source.special_ids)
 
-    first = count + count // 2 + 1
+    first = likely + likely // 2 + 1
     names, others = find(order[:first]), order[first:]
-    if len(names.order) >= count:
-        others = others[hopes[others] >= names.sigmas[names.order[count - 1]]]
+    if len(names.order) >= likely:
+        others = others[hopes[others] >= names.sigmas[names.order[likely - 1]]]
     return find(others) if len(others) else names

@@ -29,7 +29,7 @@ from colbert_prf.feedback.clustering import (
     represent,
     represent_as_published,
 )
-from colbert_prf.feedback.naming import Names, look_up, look_up_likely
+from colbert_prf.feedback.naming import Names, look_up
 from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors, sources_of
 from colbert_prf.feedback.weighting import WEIGHTINGS, Weighting, weigh
 from colbert_prf.kernels.parallel import Workers
@@ -144,7 +144,5 @@ class ColbertPRF(Feedback):
 
         if found.token_ids is not None:
             return Names.of(found.token_ids[:, np.newaxis], sigma, source.special_ids)
-        arguments = (found.vectors, feedback, source, self.neighbours, sigma, workers)
-        if self.compat == "paper":
-            return look_up(*arguments)
-        return look_up_likely(*arguments, count=self.expansion_vectors)
+        likely = None if self.compat == "paper" else self.expansion_vectors
+        return look_up(found.vectors, feedback, source, self.neighbours, sigma, workers, likely=likely)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colbert_prf.feedback.naming import GLANCED, look_up, look_up_likely
+from colbert_prf.feedback.naming import GLANCED, look_up
 from colbert_prf.feedback.source import FeedbackVectors, NearTokens, SnapshotSource
 from colbert_prf.feedback.weighting import UNNAMED, weigh
 from colbert_prf.kernels.parallel import ALONE
@@ -36,7 +36,7 @@ class Table:
         return NearTokens(self.near[numbers], np.zeros((len(numbers), self.near.shape[1]), np.float32))
 
     def likely(self, count):
-        return look_up_likely(self._vectors, FEEDBACK, self, 2, sigma, ALONE, count=count)
+        return look_up(self._vectors, FEEDBACK, self, 2, sigma, ALONE, likely=count)
 
     def every(self):
         return look_up(self._vectors, FEEDBACK, self, 2, sigma, ALONE)
@@ -93,7 +93,7 @@ def test_over_an_index_the_same_are_added(open_index, goldfish, method):
         return weigh(method, goldfish, vectors, token_ids, source)
 
     arguments = (vectors, feedback, source, 10, weighed, ALONE)
-    some, every = look_up_likely(*arguments, count=3), look_up(*arguments)
+    some, every = look_up(*arguments, likely=3), look_up(*arguments)
     assert some.order[:3].tolist() == every.order[:3].tolist()
     assert 5 <= np.count_nonzero(some.token_ids >= 0) <= len(vectors)
     named = some.token_ids >= 0

@@ -36,6 +36,8 @@ from colbert_prf.feedback.weighting import weigh
 from colbert_prf.kernels.parallel import ALONE, Workers
 
 Search = Callable[[EncodedQuery], Ranking]
+BEST = 100
+"""Documents that must be those of a search from scratch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +80,8 @@ def main() -> None:
     for stage, taken in stages["Ranker"].items():
         print(f"| {stage} | {1000 * taken:.2f} |")
     agreement = mean(same_best(searcher, query, arguments.k) for query in queries)
-    print(f"\nBest 100 of the Ranker that a search from scratch has too: {100 * agreement:.2f}")
+    best = min(BEST, arguments.k)
+    print(f"\nBest {best} of the Ranker that a search from scratch has too: {best * agreement:.2f}")
     assert isinstance(searcher.index, Index)
     found, named = neighbours(searcher, queries)
     print(f"Ten nearest vectors found: {found:.3f}; same token as by comparing with all: {named:.3f}")
@@ -124,10 +127,11 @@ def measure(
 
 
 def same_best(searcher: Searcher, query: EncodedQuery, k: int) -> float:
-    """The share of the best 100 documents that a search from scratch with the expanded query finds as well."""
+    """The share of the best documents that a search from scratch with the expanded query finds as well."""
     reused = searcher.search(query, k=k, feedback=ColbertPRF())
     scratch = searcher.search(reused.query, k=k)
-    return len(set(reused.doc_ids[:100]) & set(scratch.doc_ids[:100])) / 100
+    best = min(BEST, k)
+    return len(set(reused.doc_ids[:best]) & set(scratch.doc_ids[:best])) / best
 
 
 def neighbours(searcher: Searcher, queries: list[EncodedQuery]) -> tuple[float, float]:

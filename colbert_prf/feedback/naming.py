@@ -93,8 +93,9 @@ def look_up(
     order, near = np.argsort(-hopes, kind="stable"), np.full_like(glance.token_ids, -1)
 
     def find(numbers: npt.NDArray[np.int64]) -> Names:
-        known = NearTokens(glance.token_ids[numbers], glance.similarities[numbers])
-        near[numbers] = source.nearest_tokens(vectors[numbers], neighbours, feedback, workers, known=known).token_ids
+        found = NearTokens(glance.token_ids[numbers], glance.similarities[numbers])
+        source.look_closer(vectors[numbers], found, feedback, workers)
+        near[numbers] = found.token_ids
         return Names.of(near, sigma, source.special_ids)
 
     first = likely + likely // 2 + 1

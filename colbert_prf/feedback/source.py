@@ -114,15 +114,15 @@ class FeedbackSource(ABC):
         """The tokens nearest to each vector among those of feedback; None where all are found as easily."""
         return None
 
+    def look_closer(
+        self, vectors: Vectors, near: NearTokens, feedback: FeedbackVectors, workers: Workers = ALONE
+    ) -> None:
+        """Make what :meth:`glance` gave for some vectors what :meth:`nearest_tokens` gives for them, in place."""
+        raise NotImplementedError("there is nothing to be seen at a glance")
+
     @abstractmethod
     def nearest_tokens(
-        self,
-        vectors: Vectors,
-        count: int,
-        feedback: FeedbackVectors,
-        workers: Workers = ALONE,
-        *,
-        known: NearTokens | None = None,
+        self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
     ) -> NearTokens:
         """The tokens of the document vectors nearest to each vector: F_t(υ, r).
 
@@ -136,8 +136,6 @@ class FeedbackSource(ABC):
             The vectors of some documents, which are compared in any case.
         workers
             What to compute with.
-        known
-            What :meth:`glance` gave for these vectors; it is changed.
 
         Returns
         -------
@@ -208,13 +206,7 @@ class MemorySource(FeedbackSource):
         return self.index.vectors[rows], self.index.token_ids[rows]
 
     def nearest_tokens(
-        self,
-        vectors: Vectors,
-        count: int,
-        feedback: FeedbackVectors,
-        workers: Workers = ALONE,
-        *,
-        known: NearTokens | None = None,
+        self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
     ) -> NearTokens:
         from colbert_prf.kernels.neighbours import nearest_definition
 
@@ -291,20 +283,20 @@ class SnapshotSource(FeedbackSource):
         return NearTokens(*compare_all(pad(vectors), pad(feedback.vectors), feedback.token_ids, count))
 
     def nearest_tokens(
-        self,
-        vectors: Vectors,
-        count: int,
-        feedback: FeedbackVectors,
-        workers: Workers = ALONE,
-        *,
-        known: NearTokens | None = None,
+        self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
     ) -> NearTokens:
+        near = self.glance(vectors, count, feedback)
+        self.look_closer(vectors, near, feedback, workers)
+        return near
+
+    def look_closer(
+        self, vectors: Vectors, near: NearTokens, feedback: FeedbackVectors, workers: Workers = ALONE
+    ) -> None:
         from colbert_prf.kernels.parallel import run
 
         codec = self.snapshot.codec
         # What is made at its first use is made here, once, not by every thread.
         _, sketches = codec.byte_centroids, [segment.sketches for segment in self.snapshot.segments]
-        near = self.glance(vectors, count, feedback) if known is None else known
         padded = codec.pad(vectors)
 
         def of_range(start: int, stop: int) -> None:
@@ -313,7 +305,6 @@ class SnapshotSource(FeedbackSource):
 
         # Waking a thread takes as long as a step: each does all steps for its share of the vectors.
         run(of_range, len(vectors), **workers, ranges=1)
-        return near
 
     def _find_nearer(
         self,

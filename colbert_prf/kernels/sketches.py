@@ -16,15 +16,7 @@ from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.parallel import run
 from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP, LEVEL_DISTANCE, ResidualCodec, encode
 
-__all__ = [
-    "Sketches",
-    "dims_of",
-    "rows_by_code",
-    "scale_unit",
-    "sketch_codec",
-    "sketch_packed",
-    "sketch_vectors",
-]
+__all__ = ["Sketches", "dims_of", "rows_by_code", "scale_unit", "sketch_codec", "sketch_packed", "sketch_vectors"]
 
 SKETCH_BITS = 2
 SIDE_BY_SIDE = 16

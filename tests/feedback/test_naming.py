@@ -26,14 +26,18 @@ class Table:
         self.looked_up: list[int] = []
 
     def glance(self, vectors, count, feedback):
-        return NearTokens(self.glanced, np.zeros(self.glanced.shape, np.float32))
+        return NearTokens(self.glanced.copy(), np.zeros(self.glanced.shape, np.float32))
 
-    def nearest_tokens(self, vectors, count, feedback, workers, *, known=None):
+    def nearest_tokens(self, vectors, count, feedback, workers):
+        near = self.glance(vectors, count, feedback)
+        self.look_closer(vectors, near, feedback, workers)
+        return near
+
+    def look_closer(self, vectors, near, feedback, workers):
         numbers = vectors[:, 0].astype(int)
-        if known is not None:
-            assert np.array_equal(known.token_ids, self.glanced[numbers])
+        assert np.array_equal(near.token_ids, self.glanced[numbers])
         self.looked_up += numbers.tolist()
-        return NearTokens(self.near[numbers], np.zeros((len(numbers), self.near.shape[1]), np.float32))
+        near.token_ids[:] = self.near[numbers]
 
     def likely(self, count):
         return look_up(self._vectors, FEEDBACK, self, 2, sigma, ALONE, likely=count)

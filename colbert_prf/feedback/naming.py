@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.feedback.base import most_likely
-from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors, NearTokens
+from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.types import TokenIds, Vectors
 
@@ -89,13 +89,13 @@ def look_up(
     if glance is None or likely is None:
         near = source.nearest_tokens(vectors, neighbours, feedback, workers).token_ids
         return Names.of(near, sigma, source.special_ids)
-    hopes = sigma(glance.token_ids[:, :GLANCED]).max(axis=1)
-    order, near = np.argsort(-hopes, kind="stable"), np.full_like(glance.token_ids, -1)
+    hopes = sigma(glance.near.token_ids[:, :GLANCED]).max(axis=1)
+    order, near = np.argsort(-hopes, kind="stable"), np.full_like(glance.near.token_ids, -1)
 
     def find(numbers: npt.NDArray[np.int64]) -> Names:
-        found = NearTokens(glance.token_ids[numbers], glance.similarities[numbers])
-        source.look_closer(vectors[numbers], found, feedback, workers)
-        near[numbers] = found.token_ids
+        closer = glance.of(numbers)
+        source.look_closer(vectors[numbers], closer, feedback, workers)
+        near[numbers] = closer.near.token_ids
         return Names.of(near, sigma, source.special_ids)
 
     first = likely + likely // 2 + 1

@@ -19,11 +19,13 @@ from colbert_prf.types import TokenIds, Vectors
 if TYPE_CHECKING:
     from colbert_prf.kernels.sketches import Sketches
 
-__all__ = ["FeedbackSource", "FeedbackVectors", "NearTokens", "source_of", "sources_of"]
+__all__ = ["FeedbackSource", "FeedbackVectors", "Glance", "NearTokens", "source_of", "sources_of"]
 
-PROBES, REACH = 16, 0.6
+PROBES = 16
 """Most centroids looked at for the neighbours of a vector, in the order of υ·c + REACH·|υ|·radius(c), and only as long
 as that is more than the similarity of the neighbours found so far."""
+ENTRIES = 10
+"""Feedback vectors nearest to a vector, at least, of whose centroids those are that are looked at, or neighbours."""
 KEPT = 3
 """Vectors whose sketches are nearest, for each neighbour wanted, that are compared as they are stored."""
 _NOTHING: Mapping[str, int] = MappingProxyType({})
@@ -34,6 +36,7 @@ class FeedbackVectors(NamedTuple):
 
     ``positions`` (num_documents,) of the documents; for each vector ``vectors`` (n, dim), ``token_ids`` (n,), in
     ``documents`` (n,) the number of its document, in the order they were given, and in ``places`` (n,) its own there.
+    ``codes`` (n,) are the centroids of the codec, -1 where there is none.
     """
 
     positions: npt.NDArray[np.int64]
@@ -41,11 +44,13 @@ class FeedbackVectors(NamedTuple):
     token_ids: TokenIds
     documents: npt.NDArray[np.int64]
     places: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int64]
 
     def only(self, rows: npt.NDArray[np.int64]) -> FeedbackVectors:
         """Some of the vectors."""
+        _, vectors, token_ids, documents, places, codes = self
         return FeedbackVectors(
-            self.positions, self.vectors[rows], self.token_ids[rows], self.documents[rows], self.places[rows]
+            self.positions, vectors[rows], token_ids[rows], documents[rows], places[rows], codes[rows]
         )
 
 
@@ -76,6 +81,21 @@ class NearTokens(NamedTuple):
     def only(self, part: slice) -> NearTokens:
         """Those of some vectors, not copied."""
         return NearTokens(self.token_ids[part], self.similarities[part])
+
+
+class Glance(NamedTuple):
+    """What is seen of vectors at a glance: the tokens near each, and its ``entries`` (num_vectors, ...) to the index.
+
+    These are the centroids of the feedback vectors nearest to it; -1 where there are no more.
+    """
+
+    near: NearTokens
+    entries: npt.NDArray[np.int64]
+
+    def of(self, numbers: npt.NDArray[np.int64]) -> Glance:
+        """That of some vectors, copied."""
+        near = NearTokens(self.near.token_ids[numbers], self.near.similarities[numbers])
+        return Glance(near, self.entries[numbers])
 
 
 class FeedbackSource(ABC):
@@ -110,12 +130,12 @@ class FeedbackSource(ABC):
     def document(self, position: int) -> tuple[Vectors, TokenIds]:
         """The vectors and the tokens of a document."""
 
-    def glance(self, vectors: Vectors, count: int, feedback: FeedbackVectors) -> NearTokens | None:
+    def glance(self, vectors: Vectors, count: int, feedback: FeedbackVectors) -> Glance | None:
         """The tokens nearest to each vector among those of feedback; None where all are found as easily."""
         return None
 
     def look_closer(
-        self, vectors: Vectors, near: NearTokens, feedback: FeedbackVectors, workers: Workers = ALONE
+        self, vectors: Vectors, glance: Glance, feedback: FeedbackVectors, workers: Workers = ALONE
     ) -> None:
         """Make what :meth:`glance` gave for some vectors what :meth:`nearest_tokens` gives for them, in place."""
         raise NotImplementedError("there is nothing to be seen at a glance")
@@ -129,7 +149,8 @@ class FeedbackSource(ABC):
         Parameters
         ----------
         vectors
-            Of shape (num_vectors, dim), of any length.
+            Of shape (num_vectors, dim), of any length, and near some of feedback: in an index folder their neighbours
+            are looked for from there.
         count
             Neighbours of each, r.
         feedback
@@ -154,6 +175,7 @@ class FeedbackSource(ABC):
             np.concatenate([tokens for _, tokens in parts]),
             np.repeat(np.arange(len(parts)), lengths),
             np.concatenate([np.arange(length) for length in lengths]),
+            np.full(sum(lengths), -1),
         )
 
 
@@ -270,38 +292,42 @@ class SnapshotSource(FeedbackSource):
         places = np.fromiter(positions, dtype=np.int64)
         owners = [self.snapshot.place(place) for place in places.tolist()]
         if len(segments := {id(segment): segment for segment, _ in owners}) > 1:
-            return super().vectors_of(places)
+            codes = np.concatenate([self.codes(place) for place in places.tolist()])
+            return super().vectors_of(places)._replace(codes=codes)
         # All in one segment: decoded at once.
         (segment,) = segments.values()
         rows, documents, own = rows_of_documents(segment.offsets, np.array([place for _, place in owners]))
-        return FeedbackVectors(places, segment.decode_rows(rows), segment.tokens(rows), documents, own)
+        codes = segment.columns["codes"][rows].astype(np.int64)
+        return FeedbackVectors(places, segment.decode_rows(rows), segment.tokens(rows), documents, own, codes)
 
-    def glance(self, vectors: Vectors, count: int, feedback: FeedbackVectors) -> NearTokens:
-        from colbert_prf.kernels.neighbours import compare_all
+    def glance(self, vectors: Vectors, count: int, feedback: FeedbackVectors) -> Glance:
+        from colbert_prf.kernels.neighbours import compare_all, values_of
 
-        pad = self.snapshot.codec.pad
-        return NearTokens(*compare_all(pad(vectors), pad(feedback.vectors), feedback.token_ids, count))
+        pad, wide = self.snapshot.codec.pad, max(count, ENTRIES)
+        rows, similarities = compare_all(pad(vectors), pad(feedback.vectors), wide)
+        near = NearTokens(values_of(feedback.token_ids, rows, count), np.ascontiguousarray(similarities[:, :count]))
+        return Glance(near, values_of(feedback.codes, rows, wide))
 
     def nearest_tokens(
         self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
     ) -> NearTokens:
-        near = self.glance(vectors, count, feedback)
-        self.look_closer(vectors, near, feedback, workers)
-        return near
+        glance = self.glance(vectors, count, feedback)
+        self.look_closer(vectors, glance, feedback, workers)
+        return glance.near
 
     def look_closer(
-        self, vectors: Vectors, near: NearTokens, feedback: FeedbackVectors, workers: Workers = ALONE
+        self, vectors: Vectors, glance: Glance, feedback: FeedbackVectors, workers: Workers = ALONE
     ) -> None:
         from colbert_prf.kernels.parallel import run
 
         codec = self.snapshot.codec
         # What is made at its first use is made here, once, not by every thread.
-        _, sketches = codec.byte_centroids, [segment.sketches for segment in self.snapshot.segments]
+        _, sketches = codec.neighbours, [segment.sketches for segment in self.snapshot.segments]
         padded = codec.pad(vectors)
 
         def of_range(start: int, stop: int) -> None:
             part = slice(start, stop)
-            self._find_nearer(padded[part], sketches, feedback, near.only(part))
+            self._find_nearer(padded[part], sketches, feedback, glance.near.only(part), glance.entries[part])
 
         # Waking a thread takes as long as a step: each does all steps for its share of the vectors.
         run(of_range, len(vectors), **workers, ranges=1)
@@ -312,16 +338,17 @@ class SnapshotSource(FeedbackSource):
         sketches: list[Sketches],
         feedback: FeedbackVectors,
         near: NearTokens,
+        entries: npt.NDArray[np.int64],
     ) -> None:
         """Replace what is near some vectors by what is nearer in the index."""
         from colbert_prf.kernels.neighbours import nearest_sketches, settle
-        from colbert_prf.kernels.probes import best_probes
+        from colbert_prf.kernels.probes import REACH, near_probes
         from colbert_prf.kernels.rows import ranges_of_documents
         from colbert_prf.kernels.sketches import sketch_codec
 
         codec, count = self.snapshot.codec, near.token_ids.shape[1]
-        coarse = sketch_codec(codec.residuals)
-        probes = best_probes(codec.byte_centroids, vectors, PROBES, REACH, near.similarities[:, -1])
+        coarse, floors = sketch_codec(codec.residuals), near.similarities[:, -1]
+        probes = near_probes(codec.byte_centroids, codec.neighbours, entries, vectors, PROBES, REACH, floors)
         for segment, start, sketched in zip(self.snapshot.segments, self.snapshot.starts, sketches, strict=False):
             if not len(segment.token_ids):
                 continue

@@ -42,6 +42,8 @@ BATCH = 1 << 16
 """Vectors of the sample whose residuals are in memory at once."""
 SMALLEST_RANGE = 1e-3
 """Of the centroids in a dimension, where all of them are zero."""
+NEIGHBOURS = 32
+"""Centroids that are kept as near each."""
 PADDING = 16
 """Kernels want a multiple of this many dimensions; others are filled up with zeros."""
 
@@ -183,6 +185,14 @@ class Codec:
         codes = np.pad(self.arrays["centroids"], ((0, missing), (0, 0))) if missing else self.arrays["centroids"]
         radii = np.pad(self.radii, (0, missing), constant_values=-np.inf)
         return ByteCentroids(codes, np.pad(self._sums, (0, missing)), np.asarray(self.arrays["centroid_steps"]), radii)
+
+    @cached_property
+    def neighbours(self) -> npt.NDArray[np.uint16]:
+        """The centroids near each, of shape (num_centroids, :data:`NEIGHBOURS`) or less, found out at first use."""
+        from colbert_prf.kernels.probes import REACH, neighbours_of_all
+
+        with all_cores() as workers:
+            return neighbours_of_all(self.byte_centroids, NEIGHBOURS, REACH, **workers)
 
     @cached_property
     def _sums(self) -> npt.NDArray[np.int32]:

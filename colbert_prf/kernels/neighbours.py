@@ -26,6 +26,7 @@ __all__ = [
     "nearest_definition",
     "nearest_sketches",
     "settle",
+    "values_of",
 ]
 
 CERTAIN = 2
@@ -245,13 +246,13 @@ def settle(
 
 
 @compiled()
-def _compare_all(vectors: Array, stored: Array, token_ids: Array, width: int, count: int) -> Any:
+def _compare_all(vectors: Array, stored: Array, width: int, count: int) -> Any:
     num_stored, dim = stored.shape
     columns = np.zeros((dim, width), np.float32)
     for i in range(vectors.shape[0]):
         for d in range(dim):
             columns[d, i] = vectors[i, d]
-    known = np.full((vectors.shape[0], count), np.int32(NONE))
+    rows = np.full((vectors.shape[0], count), NONE)
     similarities = np.full((vectors.shape[0], count), np.float32(-np.inf))
     tile = np.empty((ROWS, width), np.float32)
     for first in range(0, num_stored, ROWS):
@@ -261,41 +262,41 @@ def _compare_all(vectors: Array, stored: Array, token_ids: Array, width: int, co
             float_tile(stored, row, dim, columns, column, width, tile, column, width)
         for place in range(first, min(first + ROWS, num_stored)):
             products = tile[place - row]
-            for i in range(known.shape[0]):
+            for i in range(rows.shape[0]):
                 if products[i] > similarities[i, -1]:
-                    insert(known[i], similarities[i], token_ids[place], products[i])
-    return known, similarities
+                    insert(rows[i], similarities[i], place, products[i])
+    return rows, similarities
 
 
-def compare_all(
-    vectors: NDArray[np.float32], stored: NDArray[np.float32], token_ids: NDArray[np.int32], count: int
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """The tokens of the nearest of a few stored vectors, nearest first, and how near they are.
+def compare_all(vectors: NDArray[np.float32], stored: NDArray[np.float32], count: int) -> Neighbours:
+    """The nearest of a few stored vectors.
 
     Parameters
     ----------
     vectors : of shape (num_vectors, dim)
-    stored, token_ids : of shapes (num_stored, dim) and (num_stored,)
+    stored : of shape (num_stored, dim)
         All are compared. Not by BLAS, whose threads would spin for some 20 ms afterwards, on the cores a second pass
         wants.
     count : int
-        Of each vector; where there are fewer, the token is -1 and the similarity minus infinity.
-
-    Returns
-    -------
-    known, similarities : of shape (num_vectors, count)
-        As :func:`settle` takes them.
+        Of each vector.
     """
-    known: NDArray[np.int32]
-    similarities: NDArray[np.float32]
     if len(stored) < ROWS:
-        rows = np.broadcast_to(np.arange(len(stored)), (len(vectors), len(stored))).copy()
-        shape = (len(vectors), count)
-        known, similarities = np.full(shape, NONE, np.int32), np.full(shape, -np.inf, np.float32)
-        settle(rows, vectors @ stored.T, token_ids, known, similarities)
-        return known, similarities
-    known, similarities = _compare_all(vectors, stored, token_ids, padded(len(vectors)), count)
-    return known, similarities
+        return nearest_definition(vectors, stored, count)
+    return Neighbours(*_compare_all(vectors, stored, padded(len(vectors)), count))
+
+
+@compiled()
+def values_of(values: Array, rows: Array, count: int) -> Any:
+    """``values[rows[:, :count]]``, and -1 where the row is.
+
+    >>> values_of(np.array([7, 8, 9]), np.array([[2, 0, 1], [1, -1, -1]]), 2).tolist()
+    [[9, 7], [8, -1]]
+    """
+    out = np.empty((rows.shape[0], count), values.dtype)
+    for i in range(rows.shape[0]):
+        for j in range(count):
+            out[i, j] = values[rows[i, j]] if rows[i, j] >= 0 else NONE
+    return out
 
 
 @compiled()

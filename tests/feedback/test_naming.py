@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colbert_prf.feedback.naming import GLANCED, look_up
-from colbert_prf.feedback.source import FeedbackVectors, NearTokens, SnapshotSource
+from colbert_prf.feedback.source import FeedbackVectors, Glance, NearTokens, SnapshotSource
 from colbert_prf.feedback.weighting import UNNAMED, weigh
 from colbert_prf.kernels.parallel import ALONE
 
 SPECIAL = 0
-FEEDBACK = FeedbackVectors(*(np.empty(0, np.int64) for _ in range(5)))
+FEEDBACK = FeedbackVectors(*(np.empty(0, np.int64) for _ in range(6)))
 
 
 class Table:
@@ -26,14 +26,16 @@ class Table:
         self.looked_up: list[int] = []
 
     def glance(self, vectors, count, feedback):
-        return NearTokens(self.glanced.copy(), np.zeros(self.glanced.shape, np.float32))
+        near = NearTokens(self.glanced.copy(), np.zeros(self.glanced.shape, np.float32))
+        return Glance(near, np.zeros(self.glanced.shape, np.int64))
 
     def nearest_tokens(self, vectors, count, feedback, workers):
-        near = self.glance(vectors, count, feedback)
-        self.look_closer(vectors, near, feedback, workers)
-        return near
+        glance = self.glance(vectors, count, feedback)
+        self.look_closer(vectors, glance, feedback, workers)
+        return glance.near
 
-    def look_closer(self, vectors, near, feedback, workers):
+    def look_closer(self, vectors, glance, feedback, workers):
+        near = glance.near
         numbers = vectors[:, 0].astype(int)
         assert np.array_equal(near.token_ids, self.glanced[numbers])
         self.looked_up += numbers.tolist()
@@ -102,4 +104,4 @@ def test_over_an_index_the_same_are_added(open_index, goldfish, method):
     assert 5 <= np.count_nonzero(some.token_ids >= 0) <= len(vectors)
     named = some.token_ids >= 0
     assert some.token_ids[named].tolist() == every.token_ids[named].tolist()
-    assert source.glance(vectors, 10, feedback).token_ids.shape[1] >= GLANCED
+    assert source.glance(vectors, 10, feedback).near.token_ids.shape[1] >= GLANCED

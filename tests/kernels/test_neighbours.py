@@ -201,10 +201,9 @@ def test_tokens_settle_in_the_order_of_their_nearness():
 def test_a_few_stored_vectors_are_all_compared(num_stored, num_vectors):
     random = np.random.default_rng(num_stored)
     vectors, stored = (random.standard_normal((count, 32)).astype(np.float32) for count in (num_vectors, num_stored))
-    known, near = compare_all(vectors, stored, np.arange(num_stored, dtype=np.int32), 5)
-    expected = nearest_definition(vectors, stored, 5)
-    assert np.array_equal(known, expected.rows)
-    assert near == pytest.approx(expected.similarities, abs=1e-5)
+    found, expected = compare_all(vectors, stored, 5), nearest_definition(vectors, stored, 5)
+    assert np.array_equal(found.rows, expected.rows)
+    assert found.similarities == pytest.approx(expected.similarities, abs=1e-5)
 
 
 def test_products_with_stored_rows_are_those_of_the_decoded_vectors(store):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 from colbert_prf import EncodedDocument, Index
+from colbert_prf.index.codec import NEIGHBOURS
 from colbert_prf.kernels import probes
-from colbert_prf.kernels.probes import ByteCentroids, best_probes
+from colbert_prf.kernels.probes import ByteCentroids, best_probes, near_probes, neighbours_of_all
 
 
 def byte_centroids(num_centroids: int, dim: int) -> ByteCentroids:
@@ -76,11 +79,68 @@ def test_vectors_that_are_not_filled_up_are_refused():
         best_probes(byte_centroids(4, 24), np.ones((2, 24), np.float32), 2, 0.5)
 
 
+@pytest.mark.parametrize("num_centroids", [4, 5, 70])
+def test_the_neighbours_of_a_centroid_are_those_that_promise_it_most(num_centroids):
+    centroids = byte_centroids(num_centroids, 32)
+    found = neighbours_of_all(centroids, 6, 0.5)
+    assert found.dtype == np.uint16
+    assert found.tolist() == best_probes(centroids, centroids.codes * centroids.steps, 6, 0.5).centroids.tolist()
+
+
+def test_neighbours_do_not_depend_on_threads():
+    centroids = byte_centroids(600, 16)
+    with ThreadPoolExecutor(3) as executor:
+        shared = neighbours_of_all(centroids, 9, 0.6, threads=3, executor=executor)
+    assert np.array_equal(shared, neighbours_of_all(centroids, 9, 0.6))
+
+
+@pytest.mark.parametrize("dim", [16, 48, 128])
+def test_near_probes_are_the_best_of_the_entries_and_their_neighbours(dim):
+    centroids, random = byte_centroids(200, dim), np.random.default_rng(dim)
+    vectors = (random.standard_normal((30, dim)) / 4).astype(np.float32)
+    table = random.integers(0, 200, (200, 5)).astype(np.uint16)
+    entries = random.integers(-1, 200, (30, 4))
+    entries[:, 3] = entries[:, 0]
+    products = vectors @ (centroids.codes * centroids.steps).T
+    promises = products + 0.5 * np.linalg.norm(vectors, axis=1)[:, None] * centroids.radii
+    floors = np.quantile(promises, 0.2, axis=1).astype(np.float32)
+    found = near_probes(centroids, table, entries, vectors, 7, 0.5, floors)
+    for i, own in enumerate(entries):
+        own = own[own >= 0]
+        near = np.unique([*own, *table[own].ravel()]).astype(int)
+        near = near[promises[i, near] > floors[i]]
+        expected = near[np.argsort(-promises[i, near])][:7]
+        count = len(expected)
+        assert found.centroids[i, :count].tolist() == expected.tolist()
+        assert found.promises[i, :count] == pytest.approx(promises[i, expected], abs=1e-4)
+        assert found.products[i, :count] == pytest.approx(products[i, expected], abs=1e-4)
+        assert np.isneginf(found.promises[i, count:]).all()
+
+
+def test_a_vector_without_entries_has_no_probes():
+    centroids = byte_centroids(8, 16)
+    table, floors = np.zeros((8, 2), np.uint16), np.full(1, -np.inf, np.float32)
+    found = near_probes(centroids, table, np.array([[-1, -1]]), np.ones((1, 16), np.float32), 3, 0.5, floors)
+    assert np.isneginf(found.promises).all()
+    assert found.centroids.tolist() == [[0, 0, 0]]
+
+
+@pytest.mark.parametrize("num_centroids", [1, 3, 40])
+def test_the_neighbours_a_codec_keeps_are_centroids_it_has(tmp_path, num_centroids):
+    vectors = np.eye(num_centroids, 48, dtype=np.float32)
+    documents = [("d", EncodedDocument(np.zeros(num_centroids, np.int32), vectors))]
+    index = Index.create_from_vectors(tmp_path / "i", documents, bits=4, vocabulary_size=9, progress=False)
+    codec = index.snapshot.codec
+    assert codec.neighbours.shape[1] == min(NEIGHBOURS, max(4, codec.num_centroids))
+    assert codec.neighbours[: codec.num_centroids].max() < codec.num_centroids
+
+
 def test_one_vector_or_many_are_compiled_once():
     """A column of one row is contiguous, one of many is not."""
     centroids, vectors = byte_centroids(20, 16), np.eye(3, 16, dtype=np.float32)
     floors = np.full((3, 4), -1, np.float32)
-    best_probes(centroids, vectors, 2, 0.5, floors[:, -1])
-    compiled = len(probes._probe.overloads)
-    best_probes(centroids, vectors[:1], 2, 0.5, floors[:1, -1])
-    assert len(probes._probe.overloads) == compiled
+    table, entries = neighbours_of_all(centroids, 2, 0.5), np.zeros((3, 4), np.int64)
+    near_probes(centroids, table, entries, vectors, 2, 0.5, floors[:, -1])
+    compiled = len(probes._probe_near.overloads)
+    near_probes(centroids, table, entries[:1], vectors[:1], 2, 0.5, floors[:1, -1])
+    assert len(probes._probe_near.overloads) == compiled

@@ -12,7 +12,7 @@ leaves behind lets :mod:`colbert_prf.second_pass` search again with more query v
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -50,10 +50,11 @@ FEW = 150
 
 
 class Found(NamedTuple):
-    """Positions of documents and their scores, best first; equal scores by position."""
+    """Positions of documents and their scores, best first; equal scores by position; and their ids, if already read."""
 
     positions: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float32]
+    doc_ids: list[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,17 @@ class Early:
     use: Callable[[Found, npt.NDArray[np.int64]], object]
 
 
-def default_rescore(k: int) -> int:
+def default_rescore(k: int, *, rerank: bool = False) -> int:
     """Documents to score exactly for ``k`` results: more would cost time and not raise measures of relevance.
+
+    A deep ranking that is only scored anew afterwards, by the ReRanker, begins with fewer: cost is its point.
 
     >>> [default_rescore(k) for k in (1, 10, 100, 1000)]
     [200, 200, 500, 2300]
+    >>> [default_rescore(k, rerank=True) for k in (1, 10, 100, 1000)]
+    [200, 200, 500, 1500]
     """
-    return max(200, min(5 * k, 2 * k + 300))
+    return max(200, min(5 * k, k + 500 if rerank else 2 * k + 300))
 
 
 def default_probes(k: int, num_vectors: int) -> int | None:
@@ -123,6 +128,13 @@ class FirstPass:
     def scored(self) -> Found:
         """All documents scored exactly, in the order of their positions."""
         return Found(self.positions, self.scores)
+
+    def narrowed(self, count: int) -> FirstPass:
+        """As if only ``count`` documents, those of the best approximate scores, had been scored exactly."""
+        from colbert_prf.kernels.topk import best
+
+        kept = best(np.concatenate([np.empty(0, np.float32), *self.approximate])[self.places], count)
+        return replace(self, places=self.places[kept], positions=self.positions[kept], scores=self.scores[kept])
 
 
 def best_of(found: Found, k: int) -> Found:
@@ -194,20 +206,18 @@ def _scores_with_early(
     workers: Workers,
     early: Early,
 ) -> npt.NDArray[np.float32]:
-    """The exact scores of some positions; the calling thread begins with those of the best estimates, for ``early``."""
-    from colbert_prf.kernels.topk import best_sorted
+    """The exact scores of some positions, those of the best estimates first, for ``early``."""
+    from colbert_prf.kernels.selection import divided, largest_sorted
 
-    rest = max(len(positions) - max(FEW, 4 * early.count), 0)
-    likely = estimates >= np.partition(estimates, rest)[rest] if len(positions) else np.empty(0, np.bool_)
-    few, others = np.flatnonzero(likely), np.flatnonzero(~likely)
+    few, others = divided(estimates, max(FEW, 4 * early.count))
+    likely = positions[few]
+
+    def use(found: npt.NDArray[np.float32]) -> None:
+        order = largest_sorted(found, min(early.count, len(found)))
+        early.use(Found(likely[order], found[order]), positions)
+
     scores = np.empty(len(positions), np.float32)
-
-    def use_few() -> None:
-        scores[few] = scorer.scores(positions[few])
-        order = few[best_sorted(scores[few], early.count)]
-        early.use(Found(positions[order], scores[order]), positions)
-
-    scores[others] = scorer.scores(positions[others], workers, beside=use_few)
+    scores[few], scores[others] = scorer.scores_in_turn(likely, positions[others], workers, use)
     return scores
 
 

@@ -109,6 +109,12 @@ class CompressedPasses(Passes):
                 expansion = learn(best_of(self._state.scored, count), self.effort.workers)
         return partial(best_of, self._state.scored, k), expansion
 
+    def narrowed(self, count: int) -> CompressedPasses:
+        """The same after a first pass that scored only ``count`` documents exactly."""
+        passes = CompressedPasses(self.source, self.effort, self.allowed)
+        passes._state = self._state.narrowed(count)
+        return passes
+
     def _are_best(self, few: Found, count: int) -> bool:
         """Whether some documents are for certain the best ``count`` of the first pass."""
         found = len(few.scores)

@@ -14,7 +14,8 @@ from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.types import EncodedQuery
 
 if TYPE_CHECKING:
-    from colbert_prf.kernels.exact import ByteQuery, PackedVectors
+    from colbert_prf.kernels.byte_query import ByteQuery
+    from colbert_prf.kernels.exact import PackedVectors, Use
 
 __all__ = ["Scorer", "packed_vectors"]
 
@@ -42,7 +43,7 @@ class Scorer:
         table: npt.NDArray[np.float32] | None = None,
         workers: Workers = ALONE,
     ) -> None:
-        from colbert_prf.kernels.exact import byte_query
+        from colbert_prf.kernels.byte_query import byte_query
 
         self.query = query
         self._snapshot = snapshot
@@ -75,28 +76,49 @@ class Scorer:
         scores
             Of shape (num_documents,).
         """
-        parts = [np.empty(0, np.float32)]
-        for segment, documents in zip(self._snapshot.segments, self._snapshot.places(positions), strict=True):
-            parts.append(self._of_segment(segment, documents, workers, beside))
-            beside = None
-        if beside is not None:  # there is no segment
+        segments, places = self._snapshot.segments, self._snapshot.places(positions)
+        if beside is not None and not segments:
             beside()
-        return np.concatenate(parts)
+        parts = []
+        for number, documents in enumerate(places):
+            use = (lambda _: beside()) if beside is not None and number == 0 else None
+            parts.append(self._of_segment(segments[number], documents, workers, beside=use))
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.float32), *parts])
+
+    def scores_in_turn(
+        self, few: npt.NDArray[np.int64], others: npt.NDArray[np.int64], workers: Workers, use: Use
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """The scores of a few documents, and of others, both ascending.
+
+        The calling thread uses those of the few, once, while other threads score the others.
+        """
+        segments = self._snapshot.segments
+        if len(segments) == 1:
+            every = np.concatenate([few, others])
+            found = self._of_segment(segments[0], every, workers, first=len(few), beside=use)
+            return found[: len(few)], found[len(few) :]
+        known = self.scores(few, workers)
+        return known, self.scores(others, workers, beside=lambda: use(known))
 
     def _of_segment(
         self,
         segment: Segment,
         documents: npt.NDArray[np.int64],
         workers: Workers,
-        beside: Callable[[], object] | None,
+        *,
+        first: int = 0,
+        beside: Use | None = None,
     ) -> npt.NDArray[np.float32]:
         from colbert_prf.kernels.exact import maxsim_of_packed, maxsim_of_vectors
 
         vectors, weights = self.query.vectors, self.query.weights
         if self._rounded is None:
-            stored = segment.columns["vectors"]
-            return maxsim_of_vectors(vectors, weights, stored, segment.offsets, documents, **workers, beside=beside)
-        return maxsim_of_packed(self._rounded, weights, packed_vectors(segment), documents, **workers, beside=beside)
+            stored, offsets = segment.columns["vectors"], segment.offsets
+            return maxsim_of_vectors(
+                vectors, weights, stored, offsets, documents, **workers, first=first, beside=beside
+            )
+        store = packed_vectors(segment)
+        return maxsim_of_packed(self._rounded, weights, store, documents, **workers, first=first, beside=beside)
 
 
 def packed_vectors(segment: Segment) -> PackedVectors:

@@ -10,6 +10,7 @@ further down their part of the score stays approximate.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Depths", "Gains", "default_depths", "find_again", "gains_of", "score_again"]
 
-FEWEST_EXACT = 200
-"""Documents scored exactly with the added vectors in any case."""
+FEW, FEWEST_EXACT = 200, 150
+"""So few documents are all scored exactly with the added vectors; of more, so many in any case."""
 
 
 class Depths(NamedTuple):
@@ -58,12 +59,13 @@ def default_depths(k: int, expansion: Expansion, bits: int) -> Depths:
     >>> from colbert_prf.types import ExpansionVector
     >>> query = EncodedQuery(np.array([7, 9], np.int32), np.eye(2, dtype=np.float32), np.array([10, 1], np.float32))
     >>> default_depths(1000, Expansion(query, (ExpansionVector(9, ((9, 1.0),), 5.1, 1.0),)), bits=4)
-    Depths(kept=1090, exact=200)
+    Depths(kept=1090, exact=150)
     """
     weights = expansion.query.weights
     share = float(weights[expansion.num_original :].sum() / max(weights.sum(), np.float32(1e-30)))
     kept = k + max(90, round(2.5 * share**2 * k))
-    return Depths(kept, kept if bits == 16 else min(kept, max(FEWEST_EXACT, round(24 * share**2 * k))))
+    exact = max(FEWEST_EXACT, round(200 * share**3 * k))
+    return Depths(kept, kept if bits == 16 or kept <= FEW else min(kept, exact))
 
 
 @dataclass(frozen=True)
@@ -80,15 +82,19 @@ class Gains:
         Their centroid scores as bytes.
     estimates
         What they give approximately to each document the first pass scores exactly.
-    most
-        The most they can give approximately to any.
     """
 
     added: EncodedQuery
     scorer: Scorer
     values: ByteTable
     estimates: npt.NDArray[np.float32]
-    most: float
+
+    @property
+    def most(self) -> float:
+        """The most they can give approximately to any document."""
+        from colbert_prf.kernels.interaction import largest_scores
+
+        return float(self.added.weights @ largest_scores(self.values)[: len(self.added)])
 
 
 def gains_of(
@@ -112,15 +118,14 @@ def gains_of(
     within
         The stage this is a part of, if any.
     """
-    from colbert_prf.kernels.interaction import byte_table, largest_scores
+    from colbert_prf.kernels.interaction import byte_table
 
     with effort.stage("centroids again", within=within):
         table = snapshot.codec.scores(added.vectors, effort.workers)
         values = byte_table(table)
-        most = float(added.weights @ largest_scores(values)[: len(added)])
     with effort.stage("interaction again", within=within):
         estimates = _estimates(snapshot, values, added, positions, effort)
-    return Gains(added, Scorer(snapshot, added, table=table), values, estimates, most)
+    return Gains(added, Scorer(snapshot, added, table=table), values, estimates)
 
 
 def find_again(
@@ -172,7 +177,7 @@ def find_again(
             theirs = approximate[hopeful] + missing + _estimates(snapshot, values, added, others, effort)
             candidates = candidates.with_unseen(others, theirs)
             kept = best(candidates.estimates, depths.kept)
-    return _scored(first, gains, candidates.only(kept), k, depths.exact, effort)
+    return _scored(snapshot, first, gains, candidates.only(kept), k, depths.exact, effort)
 
 
 def score_again(
@@ -199,8 +204,9 @@ def score_again(
     candidates = _candidates(first, gains)
     if depth is not None:
         candidates = candidates.only(best(first.scores, depth))
-    kept = best(candidates.estimates, depths.kept)
-    return _scored(first, gains, candidates.only(kept), k, depths.exact, effort)
+    # Where only the best of many are scored exactly, none of them falls below the last.
+    kept = best(candidates.estimates, depths.kept if depths.exact == depths.kept else k)
+    return _scored(snapshot, first, gains, candidates.only(kept), k, depths.exact, effort)
 
 
 class _Candidates(NamedTuple):
@@ -257,20 +263,37 @@ def _hopeful(
     return np.flatnonzero(hopeful)
 
 
-def _scored(first: FirstPass, gains: Gains, candidates: _Candidates, k: int, count: int, effort: Effort) -> Found:
+def _scored(
+    snapshot: Snapshot,
+    first: FirstPass,
+    gains: Gains,
+    candidates: _Candidates,
+    k: int,
+    count: int,
+    effort: Effort,
+) -> Found:
     """The best of some documents, of which ``count`` are scored exactly and those the first pass did not."""
     from colbert_prf.kernels.topk import best, best_sorted
 
     positions, scores, places = candidates
+    doc_ids: list[str] = []
+
+    def read() -> None:
+        # While other threads score documents; of many more than are wanted it would take longer than afterwards.
+        if k <= len(positions) <= k + k // 4:
+            doc_ids.extend(snapshot.doc_ids_of(positions))
+
     with effort.stage("maxsim again"):
         exact, known = best(scores, count), first.scores[places]
         if len(unseen := np.flatnonzero(places < 0)):
             exact = np.union1d(exact, unseen)
             known[unseen] = first.scorer.scores(positions[unseen], effort.workers)
-        found = known[exact] + gains.scorer.scores(positions[exact], effort.workers)
+        found = known[exact] + gains.scorer.scores(positions[exact], effort.workers, beside=read)
         missed = (found - scores[exact])[places[exact] >= 0]
         # What estimates miss, all of them about as much: else a document would lose by not being scored exactly.
         scores = scores + (_middle(missed) if len(missed) else np.float32(0))
         scores[exact] = found
         order = best_sorted(scores, k)
-    return Found(positions[order], scores[order])
+        # One call reads all of them from a list.
+        own = [*itemgetter(*order.tolist())(doc_ids)] if len(order) > 1 and doc_ids else None
+    return Found(positions[order], scores[order], own)

@@ -7,9 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Index, Ranking, Searcher, effort, engine, passes
+from colbert_prf import (
+    ColbertPRF,
+    EncodedDocument,
+    EncodedQuery,
+    Index,
+    Ranking,
+    Searcher,
+    effort,
+    engine,
+    passes,
+    search,
+)
 
 DIM, NUM_DOCUMENTS = 16, 300
+METHOD = ColbertPRF(clusters=8, expansion_vectors=5)
 
 
 @pytest.fixture(scope="module", params=[4, 16])
@@ -33,7 +45,7 @@ def query() -> EncodedQuery:
 
 
 def found(searcher: Searcher, query: EncodedQuery, threads: int) -> Ranking:
-    return searcher.search(query, k=200, threads=threads, feedback=ColbertPRF(clusters=8, expansion_vectors=5))
+    return searcher.search(query, k=200, threads=threads, feedback=METHOD)
 
 
 def learned(ranking: Ranking) -> list[tuple[int, float]]:
@@ -42,7 +54,7 @@ def learned(ranking: Ranking) -> list[tuple[int, float]]:
 
 def test_learning_early_is_learning_from_the_first_pass(searcher, query):
     before = searcher.search(query, k=200)
-    expansion = ColbertPRF(clusters=8, expansion_vectors=5).expand(query, before, searcher.index)
+    expansion = METHOD.expand(query, before, searcher.index)
     for threads in (1, 2, 4):
         after = found(searcher, query, threads)
         assert after.before.doc_ids == before.doc_ids
@@ -112,3 +124,41 @@ def test_what_is_begun_early_is_used(searcher, query, monkeypatch, rerank):
     assert stages == ["maxsim", None]
     assert late.doc_ids == early.doc_ids
     assert [hit.score for hit in late] == [hit.score for hit in early]
+
+
+def rescored(k, *, rerank=False):
+    return 80 if rerank else 150
+
+
+def test_the_re_ranker_begins_with_fewer_documents(searcher, query, monkeypatch):
+    monkeypatch.setattr(search, "default_rescore", rescored)
+    again = searcher.search(query, k=60, feedback=replace(METHOD, rerank=True))
+    asked = searcher.search(query, k=60, rescore=80, feedback=replace(METHOD, rerank=True))
+    assert again.doc_ids == asked.doc_ids
+    assert again.doc_ids != searcher.search(query, k=60, rescore=150, feedback=replace(METHOD, rerank=True)).doc_ids
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_was_before_it_is_a_search_without_feedback(searcher, query, monkeypatch, threads):
+    monkeypatch.setattr(search, "default_rescore", rescored)
+    before = searcher.search(query, k=60)
+    again = searcher.search(query, k=60, threads=threads, feedback=replace(METHOD, rerank=True))
+    assert len(before) == 60
+    assert again.before.doc_ids == before.doc_ids
+    assert [hit.score for hit in again.before] == [hit.score for hit in before]
+
+
+def test_what_was_before_it_obeys_the_filters(searcher, query, monkeypatch):
+    monkeypatch.setattr(search, "default_rescore", rescored)
+    allowed = [f"d{number}" for number in range(0, NUM_DOCUMENTS, 2)]
+    again = searcher.search(query, k=60, allowed=allowed, feedback=replace(METHOD, rerank=True))
+    assert again.before.doc_ids == searcher.search(query, k=60, allowed=allowed).doc_ids
+    assert set(again.before.doc_ids) <= set(allowed)
+
+
+@pytest.mark.parametrize("settings", [{"rescore": 61}, {"rerank_depth": 50}])
+def test_a_depth_that_is_asked_for_is_kept(searcher, query, monkeypatch, settings):
+    monkeypatch.setattr(search, "default_rescore", rescored)
+    depth = settings.pop("rerank_depth", None)
+    again = searcher.search(query, k=60, feedback=replace(METHOD, rerank=True, rerank_depth=depth), **settings)
+    assert len(again) == (depth or 60)

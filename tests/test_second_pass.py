@@ -135,8 +135,18 @@ def test_below_the_best_the_part_of_the_added_vectors_is_an_estimate(snapshot, p
     assert raised == pytest.approx([raised[0]] * len(raised), abs=1e-4)
     assert raised[0] == pytest.approx(missed, abs=0.01)
     assert mixed.scores.tolist() == sorted(mixed.scores.tolist(), reverse=True)
+    # Ids that were read while documents were scored are those of the documents.
+    assert mixed.doc_ids == snapshot.doc_ids_of(mixed.positions)
     # The best twenty of forty scored exactly are those they should be.
     assert mixed.positions[:20].tolist() == exact.positions[:20].tolist()
+
+
+def test_a_first_pass_is_narrowed_as_if_fewer_had_been_scored(snapshot):
+    wide = first_pass(snapshot, query(1, 6, 1.0), 10, Effort(None, 200))
+    narrow, expected = wide.narrowed(60), first_pass(snapshot, query(1, 6, 1.0), 10, Effort(None, 60))
+    for name in ("places", "positions", "scores"):
+        assert getattr(narrow, name).tolist() == getattr(expected, name).tolist()
+    assert wide.narrowed(300).positions.tolist() == wide.positions.tolist()
 
 
 @pytest.mark.parametrize(
@@ -144,9 +154,9 @@ def test_below_the_best_the_part_of_the_added_vectors_is_an_estimate(snapshot, p
     [
         (10, 1 / 11, 4, (100, 100)),
         (100, 1 / 11, 4, (190, 190)),
-        (1000, 1 / 11, 4, (1090, 200)),
+        (1000, 1 / 11, 4, (1090, 150)),
         (1000, 1 / 11, 16, (1090, 1090)),
-        (1000, 0.15, 2, (1090, 540)),
+        (1000, 0.15, 2, (1090, 675)),
         (1000, 0.25, 2, (1156, 1156)),
         (1000, 0.4, 2, (1400, 1400)),
     ],

@@ -69,6 +69,11 @@ class Feedback(ABC):
         for name in ("beta", "push"):
             require_at_least(0, name, getattr(self, name))
 
+    @property
+    def reranks_all(self) -> bool:
+        """Whether it scores anew all that the first pass scored exactly."""
+        return self.rerank and self.rerank_depth is None
+
     def expand(
         self,
         query: EncodedQuery,
@@ -195,7 +200,7 @@ def most_likely(neighbours: TokenIds, special_ids: frozenset[int]) -> TokenIds:
     from colbert_prf.kernels.neighbours import most_frequent
 
     out = np.empty(len(neighbours), np.int32)
-    most_frequent(np.ascontiguousarray(neighbours, np.int32), np.array([*special_ids], np.int32), out)
+    most_frequent(np.ascontiguousarray(neighbours, np.int32), np.fromiter(special_ids, np.int32), out)
     return out
 
 

@@ -98,7 +98,7 @@ def look_up(
         near[numbers] = closer.near.token_ids
         return Names.of(near, sigma, source.special_ids)
 
-    first = likely + likely // 2 + 1
+    first = likely + max(2, 2 * likely // 5)
     names, others = find(order[:first]), order[first:]
     if len(names.order) >= likely:
         others = others[hopes[others] >= names.sigmas[names.order[likely - 1]]]

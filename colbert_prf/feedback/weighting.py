@@ -48,7 +48,7 @@ def weigh(
         frequencies = source.collection_frequencies
         total = int(frequencies.sum())
     sigmas = np.empty(token_ids.shape)
-    special = np.array([*source.special_ids], np.int32)
+    special = np.fromiter(source.special_ids, np.int32)
     inverse_frequencies(token_ids.ravel(), special, frequencies, total, UNNAMED, sigmas.ravel())
     if method == "cosine":
         lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)[:, None] * np.linalg.norm(query.vectors, axis=1)

@@ -16,29 +16,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from colbert_prf.kernels.byte_query import ByteQuery, byte_query
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.lanes import CHUNK, LANES, LOWEST, best_of_4, best_of_8, best_of_10, best_of_12, best_of_16
 from colbert_prf.kernels.parallel import share
-from colbert_prf.kernels.residuals import ResidualCodec, levels_of, round_to_bytes, scale_and_gain, steps_of, top_of
-from colbert_prf.kernels.simd import AHEAD, COLUMNS, ROWS, check_dim, first_part, float_tile, next_part, prefetch
+from colbert_prf.kernels.residuals import ResidualCodec, levels_of, scale_and_gain
+from colbert_prf.kernels.simd import AHEAD, COLUMNS, ROWS, first_part, float_tile, leave, next_part, prefetch
 
 __all__ = [
-    "ByteQuery",
     "PackedVectors",
-    "byte_query",
+    "Use",
     "maxsim_definition",
     "maxsim_of_packed",
     "maxsim_of_vectors",
     "similarities_definition",
 ]
 
+Use: TypeAlias = Callable[[NDArray[np.float32]], object]
+"""What is done with the scores of some documents."""
 AT_ONCE = 16
 """Documents a thread takes at once."""
 _LOWEST = np.float32(LOWEST)
@@ -55,22 +56,6 @@ class PackedVectors(NamedTuple):
     packed: NDArray[np.uint8]
     scales: NDArray[np.unsignedinteger]
     offsets: NDArray[np.int64]
-
-
-class ByteQuery(NamedTuple):
-    """A query rounded to bytes.
-
-    ``values`` (planes, stride / 4, width, 4) int8, ``factors`` and ``constants`` (width,) and the ``table`` of centroid
-    scores (num_centroids, width) float32; ``multipliers``, ``plans`` and ``ranges``, see :mod:`.lanes`.
-    """
-
-    values: NDArray[np.int8]
-    factors: NDArray[np.float32]
-    constants: NDArray[np.float32]
-    table: NDArray[np.float32]
-    multipliers: NDArray[np.int16]
-    plans: NDArray[np.int64]
-    ranges: NDArray[np.float32]
 
 
 def maxsim_definition(
@@ -208,7 +193,8 @@ def _maxsim_of_codes(
                 _best_of_document(query, len(weights), room, 0, max(count, LANES), 0, best)
             if count:
                 out[position] = _weighted_sum(weights, best)
-        start = next_part(shared, AT_ONCE, until)
+        start = next_part(shared, start, AT_ONCE, until)
+    leave(shared, AT_ONCE, until)
 
 
 @compiled()
@@ -268,62 +254,34 @@ def _maxsim_of_vectors(
                 _widen(vectors, half, first, count, rows)
                 _best_of_rows(rows, count, columns, products, best)
                 out[position] = _weighted_sum(weights, best)
-        start = next_part(shared, AT_ONCE, until)
+        start = next_part(shared, start, AT_ONCE, until)
+    leave(shared, AT_ONCE, until)
 
 
-def _worth_waking(threads: int, documents: NDArray[np.int64]) -> int:
-    """As many threads as have something to do."""
-    return min(threads, -(-len(documents) // AT_ONCE)) or 1
+def _scored(
+    kernel: Callable[[NDArray[np.int64], int, NDArray[np.float32]], object],
+    count: int,
+    threads: int,
+    executor: Executor | None,
+    first: int,
+    beside: Use | None,
+) -> NDArray[np.float32]:
+    """What a kernel makes of ``count`` documents, on as many threads as have something to do."""
+    out = np.full(count, -np.inf, np.float32)
+    share(
+        lambda shared, until: kernel(shared, until, out),
+        threads=min(threads, -(-count // AT_ONCE)) or 1,
+        executor=executor,
+        first=first,
+        beside=None if beside is None else lambda: beside(out[:first]),
+    )
+    return out
 
 
 def _columns(queries: NDArray[np.float32]) -> NDArray[np.float32]:
     columns = np.zeros((queries.shape[1], padded(len(queries))), np.float32)
     columns[:, : len(queries)] = queries.T
     return columns
-
-
-@compiled()
-def _round_query(queries: Array, codec: ResidualCodec, values: Array, factors: Array, constants: Array) -> None:
-    """Fill the columns of a :class:`ByteQuery` that have query vectors (num_queries, dim)."""
-    steps, top = steps_of(codec), top_of(codec)
-    size, rounded = queries.shape[1] // values.shape[0], np.empty(queries.shape[1], np.int8)
-    for i in range(queries.shape[0]):
-        unit, total = round_to_bytes(queries[i], steps, rounded), np.int32(0)
-        for d in range(rounded.shape[0]):
-            values[d // size, d % size // 4, i, d % size % 4] = rounded[d]
-            total += rounded[d]
-        factors[i] = 2 * unit
-        constants[i] = -top * unit * np.float32(total)
-
-
-@lru_cache(maxsize=8)
-def _plans(bits: int, top: int, fours: int) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
-    """``multipliers`` and ``plans``, see :mod:`.lanes`, where a plane has so many fours of dimensions."""
-    multipliers = np.ones((8, 16), np.int16)
-    # The symbols of walks have as many bits as their levels.
-    whole = (8 // bits, bits, top * 0x01010101, fours)
-    if bits == 8:
-        multipliers[1] = 16
-    return multipliers, np.array([(2, 4, 0x0F0F0F0F, 0) if bits == 8 else whole, whole], np.int64)
-
-
-def byte_query(queries: NDArray[np.float32], table: NDArray[np.float32], codec: ResidualCodec) -> ByteQuery:
-    """Round a query to bytes.
-
-    Parameters
-    ----------
-    queries : float32 of shape (num_queries, dim)
-        ``dim`` is a multiple of 16.
-    table : float32 of shape (num_centroids, width)
-        :func:`~.interaction.centroid_scores` of the same queries.
-    """
-    check_dim(queries.shape[1])
-    width, planes = padded(len(queries)), 8 // codec.bits
-    fours = -(-queries.shape[1] // planes // CHUNK) * CHUNK // 4
-    values = np.zeros((planes, fours, width, 4), np.int8)
-    factors, constants = np.zeros(width, np.float32), np.zeros(width, np.float32)
-    _round_query(queries, codec, values, factors, constants)
-    return ByteQuery(values, factors, constants, table, *_plans(codec.bits, codec.top, fours), codec.ranges)
 
 
 def maxsim_of_packed(
@@ -334,32 +292,32 @@ def maxsim_of_packed(
     *,
     threads: int = 1,
     executor: Executor | None = None,
-    beside: Callable[[], object] | None = None,
+    first: int = 0,
+    beside: Use | None = None,
 ) -> NDArray[np.float32]:
     """Weighted MaxSim of documents over their decoded vectors.
 
     Parameters
     ----------
     query : ByteQuery
-        See :func:`byte_query`.
+        See :func:`~.byte_query.byte_query`.
     weights : float32 of shape (num_queries,)
     documents : int64 of shape (num_candidates,)
         Ascending order reads the store in order.
+    first : int
+        Documents that are scored before the others.
     beside : callable, optional
-        As in :func:`~.parallel.share`.
+        What the calling thread does with their scores while other threads score the others.
 
     Returns
     -------
     float32 of shape (num_candidates,)
     """
-    out = np.full(len(documents), -np.inf, np.float32)
-    share(
-        lambda shared, until: _maxsim_of_codes(query, weights, store, documents, shared, until, out),
-        threads=_worth_waking(threads, documents),
-        executor=executor,
-        beside=beside,
-    )
-    return out
+
+    def kernel(shared: NDArray[np.int64], until: int, out: NDArray[np.float32]) -> None:
+        _maxsim_of_codes(query, weights, store, documents, shared, until, out)
+
+    return _scored(kernel, len(documents), threads, executor, first, beside)
 
 
 def maxsim_of_vectors(
@@ -371,7 +329,8 @@ def maxsim_of_vectors(
     *,
     threads: int = 1,
     executor: Executor | None = None,
-    beside: Callable[[], object] | None = None,
+    first: int = 0,
+    beside: Use | None = None,
 ) -> NDArray[np.float32]:
     """Weighted MaxSim of documents over stored vectors of shape (num_vectors, dim), float32 or float16.
 
@@ -382,13 +341,8 @@ def maxsim_of_vectors(
     half = vectors.dtype == np.float16
     stored = vectors.view(np.uint16) if half else vectors
     columns = _columns(queries)
-    out = np.full(len(documents), -np.inf, np.float32)
-    share(
-        lambda shared, until: _maxsim_of_vectors(
-            columns, weights, stored, half, offsets, documents, shared, until, out
-        ),
-        threads=_worth_waking(threads, documents),
-        executor=executor,
-        beside=beside,
-    )
-    return out
+
+    def kernel(shared: NDArray[np.int64], until: int, out: NDArray[np.float32]) -> None:
+        _maxsim_of_vectors(columns, weights, stored, half, offsets, documents, shared, until, out)
+
+    return _scored(kernel, len(documents), threads, executor, first, beside)

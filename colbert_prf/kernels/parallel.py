@@ -84,6 +84,7 @@ def share(
     *,
     threads: int = 1,
     executor: Executor | None = None,
+    first: int = 0,
     beside: Callable[[], object] | None = None,
 ) -> None:
     """Call ``kernel(shared, until)`` on each thread; each takes work from what is left of it until there is none.
@@ -93,27 +94,31 @@ def share(
     Parameters
     ----------
     kernel : callable
-        A function of how much of the work was taken and how many threads have begun, ``shared`` (2,), that releases the
-        GIL. It says that it begins, and leaves early once ``until`` have; see :func:`~.simd.first_part`.
+        A function that releases the GIL, of how many items were taken, how many threads have begun, how many parts of
+        the first items are done, and how many these are, ``shared`` (4,). It leaves early once ``until`` threads have
+        begun and the first items are done; see :func:`~.simd.first_part`, ``next_part`` and ``leave``.
     threads : int
         The calling thread is one of them.
     executor : concurrent.futures.Executor, optional
         Where the other ``threads - 1`` run; without it, everything runs here.
+    first : int
+        Items that are to be done before anything is done beside.
     beside : callable, optional
         What the calling thread does once the others have begun, before it takes part to the end.
 
     Examples
     --------
     >>> share(lambda shared, until: print("at work"), beside=lambda: print("beside"))
+    at work
     beside
     at work
     """
-    shared = np.zeros(2, np.int64)
+    shared = np.array([0, 0, 0, first])
     others = [executor.submit(kernel, shared, NEVER) for _ in range(threads - 1)] if executor is not None else []
     try:
         if beside is not None:
-            if others:  # to begin they need the interpreter, which this thread gives up while it works
-                kernel(shared, threads)
+            # To begin the others need the interpreter, which this thread gives up while it works.
+            kernel(shared, len(others) + 1)
             beside()
         kernel(shared, NEVER)
     finally:

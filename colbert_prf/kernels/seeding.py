@@ -90,7 +90,9 @@ def _sums_of_blocks(values: Array, sums: Array) -> float:
 @compiled()
 def _place(values: Array, sums: Array, target: float) -> int:
     """The first place up to which ``values`` add up to more than ``target``, or the last of all."""
-    block: Any = min(np.searchsorted(sums, target, side="right"), len(sums) - 1)
+    block: Any = 0
+    for i in range(len(sums) - 1):  # all of them: a search would branch, and guess wrong every second time
+        block += sums[i] <= target
     total, place = sums[block - 1] if block else 0.0, block * COLUMNS
     while place < len(values) - 1:
         total += values[place]

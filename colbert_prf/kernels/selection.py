@@ -8,7 +8,7 @@ import numpy as np
 
 from colbert_prf.kernels.compiled import Array, compiled
 
-__all__ = ["kth_largest", "largest"]
+__all__ = ["divided", "kth_largest", "largest", "largest_sorted"]
 
 SAMPLED = 16
 """Of many scores one in so many tells which are far too low: those are left out before the rest is looked at."""
@@ -83,3 +83,42 @@ def largest(scores: Array, k: int) -> Any:
             found += 1
             ties -= tied
     return out[:found]
+
+
+@compiled()
+def divided(scores: Array, k: int) -> Any:
+    """Positions of the ``k`` largest of scores (n,), float32, with ties, and of the others, both ascending.
+
+    >>> divided(np.array([1, 3, 2, 2], np.float32), 2)
+    (array([1, 2, 3]), array([0]))
+    """
+    least = kth_largest(scores, k) if k < scores.shape[0] else -np.inf
+    few = _at_least(scores, least)
+    others, count = np.empty(scores.shape[0] - few.shape[0], np.int64), 0
+    for i in range(scores.shape[0]):
+        if not scores[i] >= least:
+            others[count] = i
+            count += 1
+    return few, others
+
+
+@compiled()
+def largest_sorted(scores: Array, k: int) -> Any:
+    """Positions of the ``k`` largest of scores (n,), largest first; ties go to the smaller position.
+
+    ``k`` is from 0 to n, and small, and there is no NaN among the scores.
+
+    >>> largest_sorted(np.array([1, 3, 2, 2], np.float32), 3)
+    array([1, 2, 3])
+    """
+    places, count = np.empty(k, np.int64), 0
+    for i in range(scores.shape[0] if k else 0):
+        if count == k and scores[i] <= scores[places[k - 1]]:
+            continue
+        count = min(count + 1, k)
+        place = count - 1
+        while place > 0 and scores[places[place - 1]] < scores[i]:
+            places[place] = places[place - 1]
+            place -= 1
+        places[place] = i
+    return places

@@ -326,7 +326,7 @@ def take(_context: Any, taken: Any, count: Any) -> Any:
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
         taken, count = Arrays(context, builder, signature, values)
-        return builder.atomic_rmw("add", taken, count, "monotonic")
+        return builder.atomic_rmw("add", taken, count, "acq_rel")
 
     return signature, generate
 
@@ -339,6 +339,19 @@ def first_part(shared: Array, count: int) -> int:
 
 
 @compiled()
-def next_part(shared: Array, count: int, until: int) -> int:
-    """Take the next ``count`` items; once ``until`` threads have begun none, but a number past all."""
-    return NEVER if take(shared[1:], 0) >= until else int(take(shared, count))
+def next_part(shared: Array, start: int, count: int, until: int) -> int:
+    """Say that the part from ``start`` on is done, and take the next ``count`` items.
+
+    Once ``until`` threads have begun and all of the first items are taken, none, but a number past all.
+    """
+    if start < shared[3]:
+        take(shared[2:], 1)
+    leaves = take(shared[1:], 0) >= until and take(shared, 0) >= shared[3]
+    return NEVER if leaves else int(take(shared, count))
+
+
+@compiled()
+def leave(shared: Array, count: int, until: int) -> None:
+    """Wait for what other threads have taken of the first items, unless this thread was to stay to the end."""
+    while until != NEVER and take(shared[2:], 0) * count < shared[3]:
+        pass

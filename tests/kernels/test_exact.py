@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from colbert_prf.kernels import residuals
+from colbert_prf.kernels.byte_query import byte_query
 from colbert_prf.kernels.exact import (
-    byte_query,
     maxsim_definition,
     maxsim_of_packed,
     maxsim_of_vectors,

@@ -7,7 +7,7 @@ import pytest
 
 from colbert_prf.kernels.compiled import compiled
 from colbert_prf.kernels.parallel import NEVER, run, share
-from colbert_prf.kernels.simd import first_part, next_part
+from colbert_prf.kernels.simd import first_part, leave, next_part
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -45,7 +45,8 @@ def _visit(seen: np.ndarray, shared: np.ndarray, until: int) -> None:
     start = first_part(shared, 3)
     while start < len(seen):
         seen[start : start + 3] += 1
-        start = next_part(shared, 3, until)
+        start = next_part(shared, start, 3, until)
+    leave(shared, 3, until)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -63,11 +64,34 @@ def test_what_is_shared_is_done_once(pool, threads, count):
 
 
 def test_a_thread_leaves_once_so_many_have_begun():
-    seen, shared = np.zeros(10, np.int64), np.array([0, 1])
+    seen, shared = np.zeros(10, np.int64), np.array([0, 1, 0, 0])
     _visit(seen, shared, 2)
     assert seen.tolist() == 3 * [1] + 7 * [0]
     _visit(seen, shared, NEVER)
     assert (seen == 1).all()
+
+
+def test_a_thread_stays_until_the_first_items_are_done():
+    seen, shared = np.zeros(10, np.int64), np.array([0, 0, 0, 4])
+    _visit(seen, shared, 1)
+    assert seen.tolist() == 6 * [1] + 4 * [0]
+    assert shared.tolist() == [6, 1, 2, 4]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("first", [0, 1, 3, 100, 4000])
+def test_beside_all_of_the_first_items_are_done(pool, threads, first):
+    for _ in range(20):
+        seen, early = np.zeros(4000, np.int64), []
+        share(
+            lambda shared, until, seen=seen: _visit(seen, shared, until),
+            threads=threads,
+            executor=pool,
+            first=first,
+            beside=lambda early=early, seen=seen: early.append(seen[:first].copy()),
+        )
+        assert (seen == 1).all()
+        assert (early[0] == 1).all()
 
 
 def test_shared_work_inside_a_busy_pool_does_not_wait_for_itself():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colbert_prf.kernels.selection import kth_largest, largest
+from colbert_prf.kernels.selection import divided, kth_largest, largest, largest_sorted
 from colbert_prf.kernels.topk import best, best_sorted
 
 SCORES = st.lists(st.sampled_from([-np.inf, -1.5, -1e-40, -0.0, 0.0, 1e-40, 1.0, 2.0, np.inf]), max_size=40)
@@ -35,6 +35,26 @@ def test_the_kth_largest_is_that_of_a_sort(values, data):
     k = data.draw(st.integers(1, len(values)))
     assert kth_largest(scores, k) == np.sort(scores)[-k]
     assert largest(scores, k).tolist() == best(scores, k).tolist()
+
+
+@given(values=SCORES, data=st.data())
+def test_a_few_largest_are_those_of_a_stable_sort(values, data):
+    scores = np.array(values, np.float32)
+    k = data.draw(st.integers(0, len(values)))
+    assert largest_sorted(scores, k).tolist() == best_sorted(scores, k).tolist()
+
+
+@given(values=SCORES, k=st.integers(1, 50))
+def test_scores_are_divided_by_the_kth_largest(values, k):
+    scores = np.array(values, np.float32)
+    few, others = divided(scores, k)
+    assert sorted([*few, *others]) == list(range(len(scores)))
+    assert len(few) >= min(k, len(scores))
+    assert (np.diff(few) > 0).all()
+    assert (np.diff(others) > 0).all()
+    if len(others):
+        assert np.count_nonzero(scores > scores[few].min()) < k
+        assert scores[others].max() < scores[few].min()
 
 
 @pytest.mark.parametrize("unlike", [slice(None), slice(0, None, 16), slice(1, None, 16)])

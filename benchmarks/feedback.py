@@ -79,9 +79,10 @@ def main() -> None:
     print("\n| stage of the Ranker | median, ms |\n|---|---|")
     for stage, taken in stages["Ranker"].items():
         print(f"| {stage} | {1000 * taken:.2f} |")
-    agreement = mean(same_best(searcher, query, arguments.k) for query in queries)
     best = min(BEST, arguments.k)
-    print(f"\nBest {best} of the Ranker that a search from scratch has too: {best * agreement:.2f}")
+    for name, method in {"Ranker": ColbertPRF(), "ReRanker": ColbertPRF(rerank=True)}.items():
+        agreement = mean(same_best(searcher, query, arguments.k, method) for query in queries)
+        print(f"\nBest {best} of the {name} that a search from scratch has too: {best * agreement:.2f}")
     assert isinstance(searcher.index, Index)
     found, named = neighbours(searcher, queries)
     print(f"Ten nearest vectors found: {found:.3f}; same token as by comparing with all: {named:.3f}")
@@ -126,9 +127,9 @@ def measure(
     return times, {name: {stage: median(taken) for stage, taken in parts.items()} for name, parts in stages.items()}
 
 
-def same_best(searcher: Searcher, query: EncodedQuery, k: int) -> float:
+def same_best(searcher: Searcher, query: EncodedQuery, k: int, method: ColbertPRF) -> float:
     """The share of the best documents that a search from scratch with the expanded query finds as well."""
-    reused = searcher.search(query, k=k, feedback=ColbertPRF())
+    reused = searcher.search(query, k=k, feedback=method)
     scratch = searcher.search(reused.query, k=k)
     best = min(BEST, k)
     return len(set(reused.doc_ids[:best]) & set(scratch.doc_ids[:best])) / best

@@ -183,8 +183,10 @@ class Searcher:
             query, max(k, feedback.depth), feedback.learned_from, partial(feedback.expand, query, source)
         )
 
+        shallow = isinstance(source, Snapshot) and self._paper is None and feedback.is_shallow(k)
+
         def first() -> Found:
-            if feedback.is_shallow:
+            if shallow:
                 alone = replace(effort, rescore=default_rescore(k), timings={})
                 return self._passes(source, alone, mask).first(query, k)
             found = read_first()
@@ -263,14 +265,13 @@ class _Feedback:
         scored_again = self.method.rerank_depth if self.method.rerank else None
         return max(self.learned_from, scored_again or 0)
 
-    @property
-    def is_shallow(self) -> bool:
-        """Whether fewer documents are scored exactly than a search without feedback scores."""
-        return self.rescore is None and self.method.reranks_all
-
     def documents(self, k: int) -> int:
         """Documents of the first pass to score exactly for ``k`` results, unless the search says it."""
-        return default_rescore(max(k, self.depth), rerank=self.is_shallow)
+        return default_rescore(max(k, self.depth), rerank=self.method.reranks_all)
+
+    def is_shallow(self, k: int) -> bool:
+        """Whether that is fewer than a search without feedback scores."""
+        return self.rescore is None and self.documents(k) < default_rescore(k)
 
     @property
     def learned_from(self) -> int:

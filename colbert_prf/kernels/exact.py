@@ -194,7 +194,7 @@ def _maxsim_of_codes(
             if count:
                 out[position] = _weighted_sum(weights, best)
         start = next_part(shared, start, AT_ONCE, until)
-    leave(shared, AT_ONCE, until)
+    leave(shared, until)
 
 
 @compiled()
@@ -255,7 +255,7 @@ def _maxsim_of_vectors(
                 _best_of_rows(rows, count, columns, products, best)
                 out[position] = _weighted_sum(weights, best)
         start = next_part(shared, start, AT_ONCE, until)
-    leave(shared, AT_ONCE, until)
+    leave(shared, until)
 
 
 def _scored(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
+from time import sleep
 from typing import Any, TypedDict
 
 import numpy as np
@@ -94,9 +95,10 @@ def share(
     Parameters
     ----------
     kernel : callable
-        A function that releases the GIL, of how many items were taken, how many threads have begun, how many parts of
-        the first items are done, and how many these are, ``shared`` (4,). It leaves early once ``until`` threads have
-        begun and the first items are done; see :func:`~.simd.first_part`, ``next_part`` and ``leave``.
+        A function that releases the GIL, of how many items were taken, how many threads have begun, how many items of
+        the parts with first items are done, and how many first items there are, ``shared`` (4,). It leaves early once
+        ``until`` threads have begun and the first items are taken; see :func:`~.simd.first_part`, ``next_part`` and
+        ``leave``.
     threads : int
         The calling thread is one of them.
     executor : concurrent.futures.Executor, optional
@@ -119,6 +121,8 @@ def share(
         if beside is not None:
             # To begin the others need the interpreter, which this thread gives up while it works.
             kernel(shared, len(others) + 1)
+            while shared[2] < first:  # a thread was interrupted in the midst of them
+                sleep(0)
             beside()
         kernel(shared, NEVER)
     finally:

@@ -25,6 +25,8 @@ ROWS = 4
 """Document vectors handled together by a tile; buffers have ``ROWS - 1`` spare rows, whose content does not matter."""
 STEP = 16
 """The dimension of vectors is a multiple of it; those of a model that has others are filled up with zeros."""
+PATIENCE = 10_000
+"""Looks at what another thread does, some ten nanoseconds each, before a thread gives way to others."""
 AHEAD = 8
 """Rows between the one that is computed and the one that is asked for, where rows lie anywhere; see `prefetch`."""
 
@@ -345,13 +347,14 @@ def next_part(shared: Array, start: int, count: int, until: int) -> int:
     Once ``until`` threads have begun and all of the first items are taken, none, but a number past all.
     """
     if start < shared[3]:
-        take(shared[2:], 1)
+        take(shared[2:], count)
     leaves = take(shared[1:], 0) >= until and take(shared, 0) >= shared[3]
     return NEVER if leaves else int(take(shared, count))
 
 
 @compiled()
-def leave(shared: Array, count: int, until: int) -> None:
-    """Wait for what other threads have taken of the first items, unless this thread was to stay to the end."""
-    while until != NEVER and take(shared[2:], 0) * count < shared[3]:
-        pass
+def leave(shared: Array, until: int) -> None:
+    """Wait a little for what other threads have taken of the first items, unless this one was to stay to the end."""
+    patience = 0 if until == NEVER else PATIENCE
+    while patience > 0 and take(shared[2:], 0) < shared[3]:
+        patience -= 1

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -46,7 +48,7 @@ def _visit(seen: np.ndarray, shared: np.ndarray, until: int) -> None:
     while start < len(seen):
         seen[start : start + 3] += 1
         start = next_part(shared, start, 3, until)
-    leave(shared, 3, until)
+    leave(shared, until)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -75,7 +77,7 @@ def test_a_thread_stays_until_the_first_items_are_done():
     seen, shared = np.zeros(10, np.int64), np.array([0, 0, 0, 4])
     _visit(seen, shared, 1)
     assert seen.tolist() == 6 * [1] + 4 * [0]
-    assert shared.tolist() == [6, 1, 2, 4]
+    assert shared.tolist() == [6, 1, 6, 4]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -92,6 +94,22 @@ def test_beside_all_of_the_first_items_are_done(pool, threads, first):
         )
         assert (seen == 1).all()
         assert (early[0] == 1).all()
+
+
+def test_the_first_items_of_a_thread_that_is_interrupted_are_waited_for(pool):
+    """The other thread takes the first items and is slow: the calling one finds nothing to do, and does not go on."""
+    taken, done, early = threading.Event(), np.zeros(1), []
+
+    def kernel(shared: np.ndarray, until: int) -> None:
+        if until == NEVER and not taken.is_set():
+            taken.set()
+            time.sleep(0.05)
+            done[0] = 1
+            shared[2] = 5
+        taken.wait()
+
+    share(kernel, threads=2, executor=pool, first=5, beside=lambda: early.append(done[0]))
+    assert early == [1]
 
 
 def test_shared_work_inside_a_busy_pool_does_not_wait_for_itself():

@@ -8,8 +8,7 @@ once. Each range writes its own part of the result, so the result does not depen
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
-from time import sleep
+from concurrent.futures import Executor, Future, wait
 from typing import Any, TypedDict
 
 import numpy as np
@@ -122,7 +121,7 @@ def share(
             # To begin the others need the interpreter, which this thread gives up while it works.
             kernel(shared, len(others) + 1)
             while shared[2] < first:  # a thread was interrupted in the midst of them
-                sleep(0)
+                wait(others, timeout=1e-4)
             beside()
         kernel(shared, NEVER)
     finally:

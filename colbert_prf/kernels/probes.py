@@ -37,6 +37,7 @@ NONE = -1
 REACH = 0.6
 """Of a centroid's radius, how much it counts for what the centroid promises where feedback is learned."""
 _AT_ONCE = 256
+"""Centroids whose neighbours are looked for together, at most: their digits stay in a cache."""
 
 
 class Neighbours(NamedTuple):
@@ -218,7 +219,6 @@ def neighbours_of_all(
     def of_range(start: int, stop: int) -> None:
         out[start:stop] = best_probes(centroids, centroids.codes[start:stop] * centroids.steps, count, reach).centroids
 
-    # Ranges of so few vectors that their digits stay in a cache.
     run(of_range, len(out), threads=threads, executor=executor, ranges=-(-len(out) // _AT_ONCE))
     return out
 

@@ -12,7 +12,7 @@ leaves behind lets :mod:`colbert_prf.second_pass` search again with more query v
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from colbert_prf.kernels.interaction import ByteTable
 
 __all__ = [
+    "Begun",
     "Early",
     "FirstPass",
     "Found",
@@ -45,7 +46,7 @@ __all__ = [
 
 PROBE_EVERYTHING = 10_000_000
 """Up to so many vectors all documents pass through centroid interaction: it takes a nanosecond a vector."""
-FEW = 150
+FEW = 250
 """Documents of the best approximate scores among which the very best nearly always are."""
 
 
@@ -57,29 +58,40 @@ class Found(NamedTuple):
     doc_ids: list[str] | None = None
 
 
-@dataclass(frozen=True)
-class Early:
-    """What the calling thread does with the best documents while others are still scored.
+class Begun(NamedTuple):
+    """A first pass while documents are still scored.
 
-    They are the best ``count`` of those with the best approximate scores. In the end others may turn out to be better.
-    ``use`` gets them, and the positions of all that are scored, ascending.
+    ``positions`` are those of all that are scored exactly, ascending; ``places`` says where among them those are that
+    have the best approximate scores, ascending, whose exact ``scores`` are known.
     """
 
+    positions: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float32]
+
+    def best(self, count: int) -> Found:
+        """The best of those whose scores are known; in the end others may turn out to be better."""
+        from colbert_prf.kernels.selection import largest_sorted
+
+        order = largest_sorted(self.scores, min(count, len(self.scores)))
+        return Found(self.positions[self.places[order]], self.scores[order])
+
+
+@dataclass(frozen=True)
+class Early:
+    """What the calling thread does while documents are still scored, once the best ``count`` are likely to be known."""
+
     count: int
-    use: Callable[[Found, npt.NDArray[np.int64]], object]
+    use: Callable[[Begun], object]
 
 
-def default_rescore(k: int, *, rerank: bool = False) -> int:
+def default_rescore(k: int) -> int:
     """Documents to score exactly for ``k`` results: more would cost time and not raise measures of relevance.
-
-    A deep ranking that is only scored anew afterwards, by the ReRanker, begins with fewer: cost is its point.
 
     >>> [default_rescore(k) for k in (1, 10, 100, 1000)]
     [200, 200, 500, 2300]
-    >>> [default_rescore(k, rerank=True) for k in (1, 10, 100, 1000)]
-    [200, 200, 500, 1500]
     """
-    return max(200, min(5 * k, k + 500 if rerank else 2 * k + 300))
+    return max(200, min(5 * k, 2 * k + 300))
 
 
 def default_probes(k: int, num_vectors: int) -> int | None:
@@ -128,13 +140,6 @@ class FirstPass:
     def scored(self) -> Found:
         """All documents scored exactly, in the order of their positions."""
         return Found(self.positions, self.scores)
-
-    def narrowed(self, count: int) -> FirstPass:
-        """As if only ``count`` documents, those of the best approximate scores, had been scored exactly."""
-        from colbert_prf.kernels.topk import best
-
-        kept = best(np.concatenate([np.empty(0, np.float32), *self.approximate])[self.places], count)
-        return replace(self, places=self.places[kept], positions=self.positions[kept], scores=self.scores[kept])
 
 
 def best_of(found: Found, k: int) -> Found:
@@ -207,17 +212,15 @@ def _scores_with_early(
     early: Early,
 ) -> npt.NDArray[np.float32]:
     """The exact scores of some positions, those of the best estimates first, for ``early``."""
-    from colbert_prf.kernels.selection import divided, largest_sorted
+    from colbert_prf.kernels.selection import divided
 
     few, others = divided(estimates, max(FEW, 4 * early.count))
-    likely = positions[few]
 
     def use(found: npt.NDArray[np.float32]) -> None:
-        order = largest_sorted(found, min(early.count, len(found)))
-        early.use(Found(likely[order], found[order]), positions)
+        early.use(Begun(positions, few, found))
 
     scores = np.empty(len(positions), np.float32)
-    scores[few], scores[others] = scorer.scores_in_turn(likely, positions[others], workers, use)
+    scores[few], scores[others] = scorer.scores_in_turn(positions[few], positions[others], workers, use)
     return scores
 
 

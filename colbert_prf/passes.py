@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.effort import Effort
-from colbert_prf.engine import Early, FirstPass, Found, best_of, first_pass
+from colbert_prf.engine import Begun, Early, FirstPass, Found, best_of, first_pass
 from colbert_prf.feedback import Feedback
 from colbert_prf.index import MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
@@ -94,12 +94,17 @@ class CompressedPasses(Passes):
         """Learn from what seem to be the best documents while others are scored; again, if others turn out to be."""
         lessons: list[tuple[Found, Expansion]] = []
 
-        def learn_early(few: Found, positions: npt.NDArray[np.int64]) -> None:
+        def learn_early(begun: Begun) -> None:
             with self.effort.stage("expansion", within="maxsim"):
+                few = begun.best(count)
                 expansion = learn(few, ALONE)
             lessons.append((few, expansion))
             if len(expansion):
-                self._begun = (expansion, self._gains(expansion, positions, within="maxsim"))
+                # The other threads have something to do.
+                alone = replace(self.effort, threads=1)
+                gains = gains_of(self.source, _added(expansion), begun.positions, alone, within="maxsim")
+                depths = default_depths(k, expansion, self.source.codec.bits)
+                self._begun = (expansion, gains.begun(begun, depths.exact, alone, within="maxsim"))
 
         early = Early(count, learn_early)
         self._state = first_pass(self.source, query, k, self.effort, allowed=self.allowed, early=early)
@@ -108,12 +113,6 @@ class CompressedPasses(Passes):
             with self.effort.stage("expansion"):
                 expansion = learn(best_of(self._state.scored, count), self.effort.workers)
         return partial(best_of, self._state.scored, k), expansion
-
-    def narrowed(self, count: int) -> CompressedPasses:
-        """The same after a first pass that scored only ``count`` documents exactly."""
-        passes = CompressedPasses(self.source, self.effort, self.allowed)
-        passes._state = self._state.narrowed(count)
-        return passes
 
     def _are_best(self, few: Found, count: int) -> bool:
         """Whether some documents are for certain the best ``count`` of the first pass."""
@@ -124,19 +123,13 @@ class CompressedPasses(Passes):
         """Score the added vectors, and what the first pass did not see."""
         begun, gains = self._begun or (None, None)
         if gains is None or begun is not expansion:
-            gains = self._gains(expansion, self._state.positions)
+            gains = gains_of(self.source, _added(expansion), self._state.positions, self.effort)
         depths = default_depths(k, expansion, self.source.codec.bits)
         if rescore is not None:
             depths = Depths(max(k, rescore), max(k, rescore))
         if feedback.rerank:
-            return score_again(self.source, self._state, gains, k, depths, self.effort, depth=feedback.rerank_depth)
+            return score_again(self._state, gains, k, depths, self.effort, depth=feedback.rerank_depth)
         return find_again(self.source, self._state, gains, k, depths, self.effort, allowed=self.allowed)
-
-    def _gains(self, expansion: Expansion, positions: npt.NDArray[np.int64], within: str | None = None) -> Gains:
-        added = expansion.query.from_vector(expansion.num_original)
-        # Within another stage the other threads have something to do.
-        effort = self.effort if within is None else replace(self.effort, threads=1)
-        return gains_of(self.source, added, positions, effort, within=within)
 
 
 class PaperPasses(Passes):
@@ -195,6 +188,11 @@ class ExactPasses(Passes):
             allowed[self._found.positions[: feedback.rerank_depth]] = True
         with self.effort.stage("score again"):
             return _best(self.source.score(expansion.query), k, allowed)
+
+
+def _added(expansion: Expansion) -> EncodedQuery:
+    """The vectors an expansion adds, and their weights."""
+    return expansion.query.from_vector(expansion.num_original)
 
 
 def _best(scores: npt.NDArray[np.float32], k: int, mask: npt.NDArray[np.bool_] | None) -> Found:

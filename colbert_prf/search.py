@@ -108,10 +108,10 @@ class Searcher:
             million vectors, then 2, 4 or 16 for k up to 10, 100 or more. With the preset ``paper``, lists of the FAISS
             index per query vector, by default 10.
         rescore
-            Documents scored exactly; by default 200, 500 or 2,300 for k of 10, 100 or 1,000, and 1,500 for 1,000 where
-            feedback only scores them anew. With ``feedback`` also those scored exactly with the expanded query: by
-            default all for k up to 100, and for 1,000 the best 150 at the default β; below them the part of the added
-            vectors is approximate. Not with the preset ``paper``, which scores all it looks at.
+            Documents scored exactly; by default 200, 500 or 2,300 for k of 10, 100 or 1,000. With ``feedback`` also
+            those scored exactly with the expanded query: by default all for k up to 100, and for 1,000 the best 150 at
+            the default β; below them the part of the added vectors is approximate. Not with the preset ``paper``,
+            which scores all it looks at.
         threads
             For this search.
         allowed
@@ -144,7 +144,7 @@ class Searcher:
         marked = _marked(feedback, relevant, non_relevant, rescore)
         effort = Effort(
             probes=probes or (None if self.preset == "paper" else default_probes(k, self.index.num_vectors)),
-            rescore=rescore or (marked.documents(k) if marked else default_rescore(k)),
+            rescore=rescore or default_rescore(max(k, marked.depth if marked else 0)),
             threads=_positive_or_none("threads", threads) or self.threads,
             executor=self._pool,
             timings=timings,
@@ -183,12 +183,7 @@ class Searcher:
             query, max(k, feedback.depth), feedback.learned_from, partial(feedback.expand, query, source)
         )
 
-        shallow = isinstance(source, Snapshot) and self._paper is None and feedback.is_shallow(k)
-
         def first() -> Found:
-            if shallow:
-                alone = replace(effort, rescore=default_rescore(k), timings={})
-                return self._passes(source, alone, mask).first(query, k)
             found = read_first()
             return Found(found.positions[:k], found.scores[:k])
 
@@ -264,14 +259,6 @@ class _Feedback:
         """Documents of the first pass it may need."""
         scored_again = self.method.rerank_depth if self.method.rerank else None
         return max(self.learned_from, scored_again or 0)
-
-    def documents(self, k: int) -> int:
-        """Documents of the first pass to score exactly for ``k`` results, unless the search says it."""
-        return default_rescore(max(k, self.depth), rerank=self.method.reranks_all)
-
-    def is_shallow(self, k: int) -> bool:
-        """Whether that is fewer than a search without feedback scores."""
-        return self.rescore is None and self.documents(k) < default_rescore(k)
 
     @property
     def learned_from(self) -> int:

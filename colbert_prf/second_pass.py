@@ -10,7 +10,6 @@ further down their part of the score stays approximate.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from colbert_prf.effort import Effort
 from colbert_prf.engine import (
+    Begun,
     FirstPass,
     Found,
     candidates_of,
@@ -82,12 +82,15 @@ class Gains:
         Their centroid scores as bytes.
     estimates
         What they give approximately to each document the first pass scores exactly.
+    known
+        What they give exactly to each of these, where it was found out; NaN where it was not.
     """
 
     added: EncodedQuery
     scorer: Scorer
     values: ByteTable
     estimates: npt.NDArray[np.float32]
+    known: npt.NDArray[np.float32]
 
     @property
     def most(self) -> float:
@@ -95,6 +98,18 @@ class Gains:
         from colbert_prf.kernels.interaction import largest_scores
 
         return float(self.added.weights @ largest_scores(self.values)[: len(self.added)])
+
+    def begun(self, first: Begun, count: int, effort: Effort, *, within: str) -> Gains:
+        """Find out what they give exactly to ``count`` documents that seem to be the best, of those scored so far.
+
+        Nothing but the time depends on which these are: in the end it is found out for those that are the best.
+        """
+        from colbert_prf.kernels.topk import best
+
+        with effort.stage("maxsim again", within=within):
+            likely = first.places[best(first.scores + self.estimates[first.places], count)]
+            self.known[likely] = self.scorer.scores(first.positions[likely], effort.workers)
+        return self
 
 
 def gains_of(
@@ -125,7 +140,8 @@ def gains_of(
         values = byte_table(table)
     with effort.stage("interaction again", within=within):
         estimates = _estimates(snapshot, values, added, positions, effort)
-    return Gains(added, Scorer(snapshot, added, table=table), values, estimates)
+    known = np.full(len(positions), np.nan, np.float32)
+    return Gains(added, Scorer(snapshot, added, table=table), values, estimates, known)
 
 
 def find_again(
@@ -163,7 +179,7 @@ def find_again(
             chosen = [_united(old, new) for old, new in zip(chosen, more, strict=True)]
             known = interact_with(snapshot, first.values, first.query, chosen, effort)
     with effort.stage("interaction again"):
-        candidates = _candidates(first, gains)
+        candidates = _Candidates.of(first, gains)
         approximate = known[0] if len(known) == 1 else np.concatenate([np.empty(0, np.float32), *known])
         everything = None if chosen is first.chosen else positions_of(snapshot, chosen)
         places = first.places if everything is None else np.searchsorted(everything, first.positions)
@@ -177,62 +193,63 @@ def find_again(
             theirs = approximate[hopeful] + missing + _estimates(snapshot, values, added, others, effort)
             candidates = candidates.with_unseen(others, theirs)
             kept = best(candidates.estimates, depths.kept)
-    return _scored(snapshot, first, gains, candidates.only(kept), k, depths.exact, effort)
+    return _scored(first, gains, candidates.only(kept), k, depths.exact, effort)
 
 
 def score_again(
-    snapshot: Snapshot,
-    first: FirstPass,
-    gains: Gains,
-    k: int,
-    depths: Depths,
-    effort: Effort,
-    *,
-    depth: int | None = None,
+    first: FirstPass, gains: Gains, k: int, depths: Depths, effort: Effort, *, depth: int | None = None
 ) -> Found:
     """Score the documents of the first pass anew: the ReRanker.
 
     Parameters
     ----------
-    snapshot, first, gains, k, depths, effort
+    first, gains, k, depths, effort
         As in :func:`find_again`.
     depth
         The best so many of the first pass; all it scored exactly if left out.
     """
     from colbert_prf.kernels.topk import best
 
-    candidates = _candidates(first, gains)
+    candidates = _Candidates.of(first, gains)
     if depth is not None:
         candidates = candidates.only(best(first.scores, depth))
     # Where only the best of many are scored exactly, none of them falls below the last.
     kept = best(candidates.estimates, depths.kept if depths.exact == depths.kept else k)
-    return _scored(snapshot, first, gains, candidates.only(kept), k, depths.exact, effort)
+    return _scored(first, gains, candidates.only(kept), k, depths.exact, effort)
 
 
 class _Candidates(NamedTuple):
     """Documents, ascending, and what they are estimated to score with the expanded query.
 
-    ``places`` says where each is among those the first pass scored exactly; -1 if it did not.
+    What the original vectors give exactly, in ``known``, and the added ones, in ``gained``, is NaN where it was not
+    found out yet.
     """
 
     positions: npt.NDArray[np.int64]
     estimates: npt.NDArray[np.float32]
-    places: npt.NDArray[np.int64]
+    known: npt.NDArray[np.float32]
+    gained: npt.NDArray[np.float32]
+
+    @classmethod
+    def of(cls, first: FirstPass, gains: Gains) -> _Candidates:
+        """The documents the first pass scored exactly."""
+        return cls(first.positions, first.scores + gains.estimates, first.scores, gains.known)
 
     def only(self, kept: npt.NDArray[np.int64]) -> _Candidates:
         """Some of them, ascending."""
-        return _Candidates(self.positions[kept], self.estimates[kept], self.places[kept])
+        positions, estimates, known, gained = self
+        return _Candidates(positions[kept], estimates[kept], known[kept], gained[kept])
 
     def with_unseen(self, positions: npt.NDArray[np.int64], estimates: npt.NDArray[np.float32]) -> _Candidates:
         """These and others, which the first pass did not score."""
-        every = np.concatenate([self.positions, positions])
-        places = np.concatenate([self.places, np.full(len(positions), -1)])
-        return _Candidates(every, np.concatenate([self.estimates, estimates]), places).only(np.argsort(every))
-
-
-def _candidates(first: FirstPass, gains: Gains) -> _Candidates:
-    """The documents the first pass scored exactly."""
-    return _Candidates(first.positions, first.scores + gains.estimates, np.arange(len(first.positions)))
+        unknown = np.full(len(positions), np.nan, np.float32)
+        every = _Candidates(
+            np.concatenate([self.positions, positions]),
+            np.concatenate([self.estimates, estimates]),
+            np.concatenate([self.known, unknown]),
+            np.concatenate([self.gained, unknown]),
+        )
+        return every.only(np.argsort(every.positions))
 
 
 def _united(old: npt.NDArray[np.int64] | None, new: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
@@ -263,37 +280,20 @@ def _hopeful(
     return np.flatnonzero(hopeful)
 
 
-def _scored(
-    snapshot: Snapshot,
-    first: FirstPass,
-    gains: Gains,
-    candidates: _Candidates,
-    k: int,
-    count: int,
-    effort: Effort,
-) -> Found:
+def _scored(first: FirstPass, gains: Gains, candidates: _Candidates, k: int, count: int, effort: Effort) -> Found:
     """The best of some documents, of which ``count`` are scored exactly and those the first pass did not."""
-    from colbert_prf.kernels.topk import best, best_sorted
+    from colbert_prf.kernels.mixing import largest_or_nan, mixed, without_number
+    from colbert_prf.kernels.topk import best_sorted
 
-    positions, scores, places = candidates
-    doc_ids: list[str] = []
-
-    def read() -> None:
-        # While other threads score documents; of many more than are wanted it would take longer than afterwards.
-        if k <= len(positions) <= k + k // 4:
-            doc_ids.extend(snapshot.doc_ids_of(positions))
-
+    positions, estimates, known, gained = candidates
     with effort.stage("maxsim again"):
-        exact, known = best(scores, count), first.scores[places]
-        if len(unseen := np.flatnonzero(places < 0)):
-            exact = np.union1d(exact, unseen)
-            known[unseen] = first.scorer.scores(positions[unseen], effort.workers)
-        found = known[exact] + gains.scorer.scores(positions[exact], effort.workers, beside=read)
-        missed = (found - scores[exact])[places[exact] >= 0]
-        # What estimates miss, all of them about as much: else a document would lose by not being scored exactly.
-        scores = scores + (_middle(missed) if len(missed) else np.float32(0))
-        scores[exact] = found
+        places = largest_or_nan(estimates, known, count)
+        exact = np.zeros(len(places), np.float32)
+        for values, scorer in ((known, first.scorer), (gained, gains.scorer)):
+            part = values[places]
+            if len(unknown := without_number(values, places)):
+                part[unknown] = scorer.scores(positions[places[unknown]], effort.workers)
+            exact += part
+        scores = mixed(estimates, known, places, exact)
         order = best_sorted(scores, k)
-        # One call reads all of them from a list.
-        own = [*itemgetter(*order.tolist())(doc_ids)] if len(order) > 1 and doc_ids else None
-    return Found(positions[order], scores[order], own)
+    return Found(positions[order], scores[order])

@@ -17,7 +17,7 @@ from colbert_prf import (
     effort,
     engine,
     passes,
-    search,
+    second_pass,
 )
 
 DIM, NUM_DOCUMENTS = 16, 300
@@ -66,11 +66,12 @@ def test_what_was_learned_from_the_wrong_documents_is_learned_again(searcher, qu
     right, early_documents = found(searcher, query, 2), []
 
     def too_early(*arguments, early, **settings):
-        worst = engine.best_of(engine.first_pass(*arguments, **settings).scored, NUM_DOCUMENTS)
-        wrong = engine.Found(worst.positions[::-1][: early.count], worst.scores[::-1][: early.count])
-        early_documents.append(wrong.positions.tolist())
-        misled = replace(early, use=lambda _, positions: early.use(wrong, positions))
-        return engine.first_pass(*arguments, **settings, early=misled)
+        def use(begun):
+            wrong = begun._replace(scores=-begun.scores)
+            early_documents.append(wrong.best(early.count).positions.tolist())
+            early.use(wrong)
+
+        return engine.first_pass(*arguments, **settings, early=replace(early, use=use))
 
     monkeypatch.setattr(passes, "first_pass", too_early)
     again = found(searcher, query, 2)
@@ -111,9 +112,9 @@ def test_what_is_begun_early_is_used(searcher, query, monkeypatch, rerank):
     """The second pass looks at the added vectors once, while the first is not over."""
     stages, original = [], passes.gains_of
 
-    def counted(*arguments, within, **settings):
+    def counted(*arguments, within=None):
         stages.append(within)
-        return original(*arguments, within=within, **settings)
+        return original(*arguments, within=within)
 
     monkeypatch.setattr(passes, "gains_of", counted)
     feedback = ColbertPRF(clusters=8, expansion_vectors=5, rerank=rerank)
@@ -126,39 +127,50 @@ def test_what_is_begun_early_is_used(searcher, query, monkeypatch, rerank):
     assert [hit.score for hit in late] == [hit.score for hit in early]
 
 
-def rescored(k, *, rerank=False):
-    return 80 if rerank else 150
-
-
-def test_the_re_ranker_begins_with_fewer_documents(searcher, query, monkeypatch):
-    monkeypatch.setattr(search, "default_rescore", rescored)
-    again = searcher.search(query, k=60, feedback=replace(METHOD, rerank=True))
-    asked = searcher.search(query, k=60, rescore=80, feedback=replace(METHOD, rerank=True))
-    assert again.doc_ids == asked.doc_ids
-    assert again.doc_ids != searcher.search(query, k=60, rescore=150, feedback=replace(METHOD, rerank=True)).doc_ids
-
-
 @pytest.mark.parametrize("threads", [1, 2])
-def test_what_was_before_it_is_a_search_without_feedback(searcher, query, monkeypatch, threads):
-    monkeypatch.setattr(search, "default_rescore", rescored)
-    before = searcher.search(query, k=60)
-    again = searcher.search(query, k=60, threads=threads, feedback=replace(METHOD, rerank=True))
-    assert len(before) == 60
+@pytest.mark.parametrize("rerank", [False, True])
+def test_what_is_scored_early_changes_nothing(searcher, query, monkeypatch, threads, rerank):
+    """Whichever documents seem to be the best while the first pass goes on, the answer is the same."""
+    feedback, answers = replace(METHOD, rerank=rerank), []
+    for likely in (slice(None), slice(0, 0), slice(None, None, 3)):
+
+        def begun(self, first, count, effort, *, within, likely=likely):
+            places = first.places[likely]
+            self.known[places] = self.scorer.scores(first.positions[places])
+            return self
+
+        with monkeypatch.context() as patch:
+            patch.setattr(second_pass.Gains, "begun", begun)
+            answers.append(searcher.search(query, k=220, threads=threads, feedback=feedback))
+    answers.append(searcher.search(query, k=220, threads=threads, feedback=feedback))
+    for other in answers[1:]:
+        assert other.doc_ids == answers[0].doc_ids
+        assert [hit.score for hit in other] == [hit.score for hit in answers[0]]
+
+
+def test_what_seems_best_is_scored_early(searcher, query, monkeypatch):
+    scored, original = [], second_pass.Gains.begun
+
+    def begun(self, first, count, effort, *, within):
+        gains = original(self, first, count, effort, within=within)
+        estimates = first.scores + gains.estimates[first.places]
+        best = first.places[np.argsort(-estimates, kind="stable")[:count]]
+        scored.append((sorted(best), np.flatnonzero(np.isfinite(gains.known)).tolist()))
+        exact = gains.scorer.scores(first.positions[np.sort(best)])
+        assert gains.known[np.sort(best)] == pytest.approx(exact)
+        return gains
+
+    monkeypatch.setattr(second_pass.Gains, "begun", begun)
+    searcher.search(query, k=20, feedback=METHOD)
+    ((best, found),) = scored
+    assert found == best
+    assert len(found) == 110
+
+
+def test_the_re_ranker_scores_what_the_first_pass_scored(searcher, query):
+    """Its documents are all those a search without feedback scores exactly, in a new order."""
+    before = searcher.search(query, k=250, rescore=250)
+    again = searcher.search(query, k=250, feedback=replace(METHOD, rerank=True), rescore=250)
+    assert sorted(again.doc_ids) == sorted(before.doc_ids)
+    assert again.doc_ids != before.doc_ids
     assert again.before.doc_ids == before.doc_ids
-    assert [hit.score for hit in again.before] == [hit.score for hit in before]
-
-
-def test_what_was_before_it_obeys_the_filters(searcher, query, monkeypatch):
-    monkeypatch.setattr(search, "default_rescore", rescored)
-    allowed = [f"d{number}" for number in range(0, NUM_DOCUMENTS, 2)]
-    again = searcher.search(query, k=60, allowed=allowed, feedback=replace(METHOD, rerank=True))
-    assert again.before.doc_ids == searcher.search(query, k=60, allowed=allowed).doc_ids
-    assert set(again.before.doc_ids) <= set(allowed)
-
-
-@pytest.mark.parametrize("settings", [{"rescore": 61}, {"rerank_depth": 50}])
-def test_a_depth_that_is_asked_for_is_kept(searcher, query, monkeypatch, settings):
-    monkeypatch.setattr(search, "default_rescore", rescored)
-    depth = settings.pop("rerank_depth", None)
-    again = searcher.search(query, k=60, feedback=replace(METHOD, rerank=True, rerank_depth=depth), **settings)
-    assert len(again) == (depth or 60)

@@ -55,10 +55,7 @@ class KeptFirstPass:
         expansion = trimmed(self._clustered(method), method)
         if not len(expansion):
             return self.scores
-        passes = self._passes
-        if method.reranks_all:  # a search with it begins with fewer documents
-            passes = passes.narrowed(default_rescore(self._k, rerank=True))
-        return self._scores(passes.again(expansion, self._k, method))
+        return self._scores(self._passes.again(expansion, self._k, method))
 
     def _clustered(self, method: ColbertPRF) -> Expansion:
         """Every representative of the documents it learns from: what neither f_e nor β nor the second pass change."""

@@ -69,11 +69,6 @@ class Feedback(ABC):
         for name in ("beta", "push"):
             require_at_least(0, name, getattr(self, name))
 
-    @property
-    def reranks_all(self) -> bool:
-        """Whether it scores anew all that the first pass scored exactly."""
-        return self.rerank and self.rerank_depth is None
-
     def expand(
         self,
         query: EncodedQuery,

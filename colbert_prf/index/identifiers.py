@@ -15,7 +15,7 @@ from colbert_prf.index.layout import IndexLayout
 
 __all__ = ["Identifiers", "SeenIds", "identifier_arrays"]
 
-FEW_IDS = 8
+FEW_IDS = 32
 """Fewer are read one at a time."""
 RECENT_IDS = 1 << 16
 
@@ -77,16 +77,13 @@ class Identifiers:
 
     def many(self, positions: npt.NDArray[np.int64]) -> list[str]:
         """The ids at some positions, in the order of these: where they are many, much faster than one at a time."""
-        if len(positions) < FEW_IDS:
-            return [self[position] for position in positions.tolist()]
-        starts, stops = (self._offsets[places].astype(np.int64) for places in (positions, positions + 1))
-        if (stops >= starts).all() and stops.max(initial=0) <= len(self._bytes):  # they may be damaged
-            ends = np.cumsum(stops - starts)
-            begins = ends - (stops - starts)
-            raw = self._bytes[np.arange(ends.max(initial=0)) + np.repeat(starts - begins, stops - starts)].tobytes()
-            if raw.isascii():
-                text = raw.decode("ascii")
-                return [text[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+        if len(positions) >= FEW_IDS:
+            from colbert_prf.kernels.strings import joined
+
+            lines, whole = joined(self._bytes, self._offsets, positions)
+            if whole:
+                doc_ids: list[str] = lines.tobytes().decode("ascii").split("\n")
+                return doc_ids[:-1]
         return [self[position] for position in positions.tolist()]
 
     def find(self, doc_id: str) -> int | None:

@@ -42,6 +42,8 @@ Use: TypeAlias = Callable[[NDArray[np.float32]], object]
 """What is done with the scores of some documents."""
 AT_ONCE = 16
 """Documents a thread takes at once."""
+WORTH_A_THREAD = 48
+"""Documents that take as long as waking a thread does."""
 _LOWEST = np.float32(LOWEST)
 
 
@@ -270,7 +272,7 @@ def _scored(
     out = np.full(count, -np.inf, np.float32)
     share(
         lambda shared, until: kernel(shared, until, out),
-        threads=min(threads, -(-count // AT_ONCE)) or 1,
+        threads=max(1, min(threads, count // WORTH_A_THREAD)),
         executor=executor,
         first=first,
         beside=None if beside is None else lambda: beside(out[:first]),

@@ -57,8 +57,9 @@ def test_seen_ids_lie_in_few_arrays(monkeypatch):
     assert all(first > 2 * second for first, second in pairwise(sizes))
 
 
-def test_many_ids_are_those_read_one_by_one():
-    ids = ["", "a", "42", "x" * 300, "b-7", "zz"]
+@pytest.mark.parametrize("odd", ["plain", "ü", "two\nlines", "\ud800"])
+def test_many_ids_are_those_read_one_by_one(odd):
+    ids = ["", "a", "42", "x" * 300, "b-7", odd]
     found = Identifiers(identifier_arrays(ids))
-    for places in ([5, 0, 0, 3, 1], [2], [0], [4, 4]):
+    for places in ([5, 0, 0, 3, 1], [2], [0], [4, 4], [5, 1, 0, 4, 2, 3] * 10, [1, 2] * 30):
         assert found.many(np.array(places)) == [ids[place] for place in places]

@@ -16,12 +16,16 @@ from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
 from numpy.typing import NDArray
 
-from colbert_prf.kernels.compiled import Array, compiled
+from colbert_prf.kernels.compiled import Array, compiled, intrinsic
 from colbert_prf.kernels.distances import copy_row, squared_distances
 from colbert_prf.kernels.parallel import run
 from colbert_prf.kernels.seeding import check_clustering, choose_seeds, draw_uniforms
+from colbert_prf.kernels.simd import COLUMNS, FLOAT, INT32, Arrays, vector
 
 __all__ = ["Clusters", "kmeans", "lloyd", "lloyd_definition"]
 
@@ -72,28 +76,61 @@ def lloyd_definition(
     return labels, centroids
 
 
+@intrinsic
+def _nearest_of_sixteen(
+    _context: Any, sums: Any, width: Any, scales: Any, halves: Any, column: Any, apart: Any, nearest: Any
+) -> Any:
+    """The centroid nearest to each of sixteen vectors, of equals the first, and how far it is.
+
+    For i in ``column`` .. ``column`` + 15, with ``sums`` (num_clusters, width), ``scales`` and ``halves``
+    (num_clusters,) float32::
+
+        apart[i] = min(sums[k, i] * scales[k] - halves[k] for k in range(num_clusters))
+        nearest[i] = the k of it, int32
+    """
+    number = types.int64
+    signature = types.void(sums, number, scales, halves, number, apart, nearest)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        arrays = Arrays(context, builder, signature, values)
+        sums, width, scales, halves, column, apart, nearest = arrays
+        count = context.make_array(signature.args[2])(context, builder, values[2]).nitems
+        floats, ints = vector(FLOAT, COLUMNS), vector(INT32, COLUMNS)
+        best, which = arrays.accumulators(1, 1, floats, float("inf"))[0][0], arrays.accumulators(1, 1, ints, 0)[0][0]
+        with cgutils.for_range(builder, count) as loop:
+            row = arrays.load(sums, builder.add(builder.mul(loop.index, width), column), floats)
+            scale, half = (arrays.splat(arrays.load(of, loop.index, FLOAT), floats) for of in (scales, halves))
+            distance = builder.fsub(builder.fmul(row, scale, flags=["contract"]), half, flags=["contract"])
+            nearer = builder.fcmp_ordered("<", distance, builder.load(best))
+            own = arrays.splat(builder.trunc(loop.index, INT32), ints)
+            builder.store(builder.select(nearer, distance, builder.load(best)), best)
+            builder.store(builder.select(nearer, own, builder.load(which)), which)
+        arrays.store(builder.load(best), apart, column)
+        arrays.store(builder.load(which), nearest, column)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
 @compiled()
-def _assign(sums: Array, divisors: Array, halves: Array, margin: float, labels: Array, apart: Array) -> int:
+def _assign(
+    sums: Array, scales: Array, halves: Array, margin: float, labels: Array, counts: Array, apart: Array, nearest: Array
+) -> int:
     """Move vectors to the nearest centroid, and say how many moved; ``apart`` becomes their distances to it."""
-    nearest = np.zeros(len(apart), np.int32)
-    apart[:] = np.inf
-    for k in range(len(divisors)):
-        row, scale, half = sums[k], np.float32(1 / divisors[k]), np.float32(halves[k])
-        for i in range(len(apart)):
-            distance = row[i] * scale - half
-            nearer = distance < apart[i]
-            apart[i] = distance if nearer else apart[i]
-            nearest[i] = k if nearer else nearest[i]
+    for column in range(0, len(apart), COLUMNS):
+        _nearest_of_sixteen(sums, len(apart), scales, halves, column, apart, nearest)
     moved = 0
     for i in range(len(labels)):
         own = labels[i]
         if own == nearest[i]:
             continue
         if own >= 0:
-            distance = sums[own, i] / divisors[own] - halves[own]
+            distance = sums[own, i] * scales[own] - halves[own]
             if distance - apart[i] <= margin:
                 apart[i] = distance
                 continue
+            counts[own] -= 1
+        counts[nearest[i]] += 1
         labels[i] = nearest[i]
         moved += 1
     return moved
@@ -120,28 +157,33 @@ def _fill_empty(counts: Array, apart: Array, margin: float, labels: Array, place
 
 @compiled()
 def _update(
-    distances: Array, old: Array, labels: Array, places: Array, sums: Array, before: Array, counts: Array
+    distances: Array, old: Array, labels: Array, places: Array, sums: Array, totals: Array, before: Array, counts: Array
 ) -> None:
-    """Bring ``sums[k] = sum of distances[i] over the vectors i of cluster k`` from the old labels to the new.
+    """Bring what is known of clusters from the old labels to the new.
 
-    ``before`` and ``counts`` are the sizes of the clusters under either.
+    ``sums[k]`` is the sum of ``distances[i]`` over the vectors i of cluster k, and ``totals[k]`` that of ``sums[k, i]``
+    over them. ``before`` and ``counts`` are the sizes of the clusters under either.
     """
     for k in range(len(counts)):
         if before[k] == 0:  # what is there stands for a centroid without vectors, or is rounding
             sums[k] = 0
+            totals[k] = 0
     for i in range(len(labels)):
         if labels[i] == old[i]:
             continue
         row, target = distances[i], sums[labels[i]]
+        totals[labels[i]] += 2 * float(target[i])
         for j in range(len(row)):
             target[j] += row[j]
         if old[i] >= 0:
             source = sums[old[i]]
+            totals[old[i]] -= 2 * float(source[i])
             for j in range(len(row)):
                 source[j] -= row[j]
     for k in range(len(counts)):
         if counts[k] == 0:
             copy_row(distances[places[k]], sums[k])
+            totals[k] = 0
 
 
 @compiled()
@@ -164,39 +206,36 @@ def lloyd(distances: Array, spread: float, limit: float, max_iterations: int, pl
     """
     num_vectors, width = distances.shape
     num_clusters = len(places)
-    margin = 2 * ROUNDING * spread
+    margin = np.float32(2 * ROUNDING * spread)
     sums = np.empty((num_clusters, width), np.float32)
     for k in range(num_clusters):
         copy_row(distances[places[k]], sums[k])
-    # A cluster without vectors has a centroid all the same: its sum is the row of one vector, its divisor 1.
-    counts, divisors = np.zeros(num_clusters, np.int64), np.ones(num_clusters, np.int64)
-    halves, parts = np.zeros(num_clusters, np.float64), np.empty(num_clusters, np.float64)
-    apart, old = np.empty(width, np.float32), np.empty(num_vectors, np.int64)
+    # A cluster without vectors has a centroid all the same: its sum is the row of one vector, and counts as a mean.
+    before, counts = np.zeros(num_clusters, np.int64), np.zeros(num_clusters, np.int64)
+    scales, halves = np.ones(num_clusters, np.float32), np.zeros(num_clusters, np.float32)
+    totals, gone = np.zeros(num_clusters, np.float64), np.empty(num_clusters, np.float64)
+    apart, nearest = np.empty(width, np.float32), np.empty(width, np.int32)
+    old = np.empty(num_vectors, np.int64)
     labels[:] = -1
     inertia = np.inf
     for _ in range(max_iterations):
         copy_row(labels, old)
-        if _assign(sums, divisors, halves, margin, labels, apart) == 0:
+        copy_row(counts, before)
+        if _assign(sums, scales, halves, margin, labels, counts, apart, nearest) == 0:
             break
-        before, counts = counts, np.zeros(num_clusters, np.int64)
-        for i in range(num_vectors):
-            counts[labels[i]] += 1
         num_empty = _fill_empty(counts, apart, margin, labels, places)
-        _update(distances, old, labels, places, sums, before, counts)
+        _update(distances, old, labels, places, sums, totals, before, counts)
         # A centroid moves by, squared, the mean squared distance of its vectors to the old place less that to the new.
+        gone[:] = 0
+        for i in range(num_vectors):
+            gone[labels[i]] += apart[i]
         travelled, inertia = 0.0, 0.0
         for k in range(num_clusters):
-            divisors[k] = max(counts[k], 1)
-            parts[k] = 1.0 / divisors[k]
-            halves[k] = 0
-        for i in range(num_vectors):
-            k = labels[i]
-            halves[k] += sums[k, i]
-            travelled += apart[i] * parts[k]
-        for k in range(num_clusters):
-            halves[k] *= 0.5 * parts[k] * parts[k]
-            inertia += counts[k] * halves[k]
-            travelled -= halves[k]
+            part = 1.0 / max(counts[k], 1)
+            half = 0.5 * part * part * totals[k]
+            scales[k], halves[k] = part, half
+            inertia += counts[k] * half
+            travelled += gone[k] * part - half
         if num_empty == 0 and travelled <= limit:
             break
     return inertia

@@ -33,8 +33,10 @@ CERTAIN = 2
 """Centroids whose vectors are compared whatever they promise."""
 FEWEST = 5
 """Neighbours that can make clear which token is the most likely."""
-LINES_AHEAD = 8
-"""Of 64 bytes: how much of the vectors of the next centroid is asked for before they are compared."""
+BLOCKS_AHEAD = 12
+"""Sixteens of vectors between the one that is compared and the one that is asked for, of this centroid or the next."""
+LINE = 64
+"""Bytes that are fetched together."""
 
 
 def nearest_definition(vectors: NDArray[np.float32], stored: NDArray[np.float32], count: int) -> Neighbours:
@@ -100,6 +102,17 @@ def _begun(known: Array, known_similarities: Array, kept: int) -> Any:
 
 
 @compiled()
+def _ask_for(sketches: Sketches, block: int) -> None:
+    """Have sixteen sketches fetched, which may lie outside."""
+    size = sketches.packed.shape[1] * 4 * SIDE_BY_SIDE
+    for line in range(block * size, (block + 1) * size, LINE):
+        prefetch(sketches.packed, line)
+    if block * SIDE_BY_SIDE % LINE == 0:
+        prefetch(sketches.scales, block * SIDE_BY_SIDE)
+        prefetch(sketches.gains, block * SIDE_BY_SIDE)
+
+
+@compiled()
 def _nearest(
     vectors: Array,
     probes: Probes,
@@ -129,16 +142,15 @@ def _nearest(
                 break
             if j >= CERTAIN and _is_clear(nearest[:count], token_ids, known[i]):
                 break
-            if j + 1 < probes.centroids.shape[1]:
-                following = sketches.starts[probes.centroids[i, j + 1]] // SIDE_BY_SIDE
-                for line in range(0, LINES_AHEAD * 64, 64):
-                    prefetch(sketches.packed, following * chunks * 4 * SIDE_BY_SIDE + line)
-                prefetch(sketches.scales, following * SIDE_BY_SIDE)
-                prefetch(sketches.gains, following * SIDE_BY_SIDE)
             score, centroid = probes.products[i, j], probes.centroids[i, j]
             start, stop = sketches.starts[centroid], sketches.starts[centroid + 1]
-            for block in range(start // SIDE_BY_SIDE, -(-stop // SIDE_BY_SIDE)):
-                first = block * SIDE_BY_SIDE
+            last = -(-stop // SIDE_BY_SIDE)
+            following = last
+            if j + 1 < probes.centroids.shape[1]:
+                following = sketches.starts[probes.centroids[i, j + 1]] // SIDE_BY_SIDE
+            for block in range(start // SIDE_BY_SIDE, last):
+                first, ahead = block * SIDE_BY_SIDE, block + BLOCKS_AHEAD
+                _ask_for(sketches, ahead if ahead < last else following + ahead - last)
                 if bits == 1:
                     worth = compare_sixteen_bits(
                         sketches, block, chunks, values, factor, constant, score, farthest, near

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -53,8 +52,13 @@ class Passes(ABC):
     def first(self, query: EncodedQuery, k: int) -> Found:
         """The best documents for a query."""
 
-    def first_and_learned(self, query: EncodedQuery, k: int, count: int, learn: Learn) -> tuple[ReadFound, Expansion]:
-        """What gives the best documents for a query, and what is learned from the best ``count`` of them."""
+    def first_and_learned(
+        self, query: EncodedQuery, k: int, count: int, learn: Learn, *, exact: int | None = None
+    ) -> tuple[ReadFound, Expansion]:
+        """What gives the best documents for a query, and what is learned from the best ``count`` of them.
+
+        Where approximate scores are to be had, all but ``exact`` documents may have such until they are asked for.
+        """
         found = self.first(query, k)
         with self.effort.stage("expansion"):
             return lambda: found, learn(found, self.effort.workers)
@@ -90,7 +94,9 @@ class CompressedPasses(Passes):
         self._state = first_pass(self.source, query, k, self.effort, allowed=self.allowed)
         return best_of(self._state.scored, k)
 
-    def first_and_learned(self, query: EncodedQuery, k: int, count: int, learn: Learn) -> tuple[ReadFound, Expansion]:
+    def first_and_learned(
+        self, query: EncodedQuery, k: int, count: int, learn: Learn, *, exact: int | None = None
+    ) -> tuple[ReadFound, Expansion]:
         """Learn from what seem to be the best documents while others are scored; again, if others turn out to be."""
         lessons: list[tuple[Found, Expansion]] = []
 
@@ -106,13 +112,20 @@ class CompressedPasses(Passes):
                 depths = default_depths(k, expansion, self.source.codec.bits)
                 self._begun = (expansion, gains.begun(begun, depths.exact, alone, within="maxsim"))
 
-        early = Early(count, learn_early)
+        early = Early(count, learn_early, None if self.source.codec.bits == 16 else exact)
         self._state = first_pass(self.source, query, k, self.effort, allowed=self.allowed, early=early)
         ((few, expansion),) = lessons
         if not self._are_best(few, count):
+            self._state = self._state.exactly(self.effort.workers)
             with self.effort.stage("expansion"):
                 expansion = learn(best_of(self._state.scored, count), self.effort.workers)
-        return partial(best_of, self._state.scored, k), expansion
+        return lambda: best_of(self._state.exactly(self.effort.workers).scored, k), expansion
+
+    def roughly(self, exact: int) -> CompressedPasses:
+        """The same after a first pass that scored only ``exact`` documents exactly."""
+        passes = CompressedPasses(self.source, self.effort, self.allowed)
+        passes._state = self._state.roughly(exact)
+        return passes
 
     def _are_best(self, few: Found, count: int) -> bool:
         """Whether some documents are for certain the best ``count`` of the first pass."""

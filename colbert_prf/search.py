@@ -16,7 +16,7 @@ import numpy.typing as npt
 from colbert_prf.effort import Effort
 from colbert_prf.encoder import Encoder
 from colbert_prf.encoder.base import available_cores
-from colbert_prf.engine import Found, default_probes, default_rescore
+from colbert_prf.engine import Found, default_exact, default_probes, default_rescore
 from colbert_prf.errors import InputError
 from colbert_prf.explain import explain_hit
 from colbert_prf.feedback import Feedback
@@ -180,7 +180,11 @@ class Searcher:
         if feedback is None:
             return self._shown(source, query, passes.first(query, k), effort)
         read_first, expansion = passes.first_and_learned(
-            query, max(k, feedback.depth), feedback.learned_from, partial(feedback.expand, query, source)
+            query,
+            max(k, feedback.depth),
+            feedback.learned_from,
+            partial(feedback.expand, query, source),
+            exact=default_exact(k) if feedback.may_be_rough else None,
         )
 
         def first() -> Found:
@@ -259,6 +263,11 @@ class _Feedback:
         """Documents of the first pass it may need."""
         scored_again = self.method.rerank_depth if self.method.rerank else None
         return max(self.learned_from, scored_again or 0)
+
+    @property
+    def may_be_rough(self) -> bool:
+        """Whether it scores anew all documents of the first pass, however many, and none need be scored exactly."""
+        return self.method.reranks_all and self.rescore is None
 
     @property
     def learned_from(self) -> int:

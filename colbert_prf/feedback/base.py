@@ -69,6 +69,11 @@ class Feedback(ABC):
         for name in ("beta", "push"):
             require_at_least(0, name, getattr(self, name))
 
+    @property
+    def reranks_all(self) -> bool:
+        """Whether it scores anew all documents of the first pass."""
+        return self.rerank and self.rerank_depth is None
+
     def expand(
         self,
         query: EncodedQuery,

@@ -206,7 +206,7 @@ def lloyd(distances: Array, spread: float, limit: float, max_iterations: int, pl
     """
     num_vectors, width = distances.shape
     num_clusters = len(places)
-    margin = np.float32(2 * ROUNDING * spread)
+    margin = 2 * ROUNDING * spread
     sums = np.empty((num_clusters, width), np.float32)
     for k in range(num_clusters):
         copy_row(distances[places[k]], sums[k])

@@ -47,7 +47,7 @@ __all__ = [
 
 PROBE_EVERYTHING = 10_000_000
 """Up to so many vectors all documents pass through centroid interaction: it takes a nanosecond a vector."""
-FEW = 250
+FEW = 150
 """Documents of the best approximate scores among which the very best nearly always are."""
 
 
@@ -62,20 +62,23 @@ class Found(NamedTuple):
 class Begun(NamedTuple):
     """A first pass while documents are still scored.
 
-    ``positions`` are those of all that are scored exactly, ascending; ``places`` says where among them those are that
-    have the best approximate scores, ascending, whose exact ``scores`` are known.
+    ``positions`` are those of all its documents, ascending; ``places`` says where among them those are that are scored
+    exactly, first the ``num_few`` of the best approximate scores. Their ``scores`` are known; those of the others are
+    minus infinity until another thread finds them out.
     """
 
     positions: npt.NDArray[np.int64]
     places: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float32]
+    num_few: int
 
     def best(self, count: int) -> Found:
-        """The best of those whose scores are known; in the end others may turn out to be better."""
+        """The best of the few; in the end others may turn out to be better."""
         from colbert_prf.kernels.selection import largest_sorted
 
-        order = largest_sorted(self.scores, min(count, len(self.scores)))
-        return Found(self.positions[self.places[order]], self.scores[order])
+        scores = self.scores[: self.num_few]
+        order = largest_sorted(scores, min(count, len(scores)))
+        return Found(self.positions[self.places[order]], scores[order])
 
 
 @dataclass(frozen=True)
@@ -282,17 +285,19 @@ def _scores_with_early(
     """The scores of some positions, exact ones of the best estimates first, for ``early``, and which are rough."""
     from colbert_prf.kernels.selection import divided
 
-    likely = max(FEW, 4 * early.count)
-    certain, rough = divided(estimates, max(likely, len(positions) if early.exact is None else early.exact))
-    few, others = divided(estimates[certain], likely)
-    few, others = certain[few], certain[others]
+    likely, rough = max(FEW, 4 * early.count), _NONE
+    few, others = divided(estimates, likely)
+    if early.exact is not None and early.exact < len(positions):
+        certain, unlikely = divided(estimates[others], max(early.exact - len(few), 1))
+        others, rough = others[certain], others[unlikely]
+    places = np.concatenate([few, others])
 
     def use(found: npt.NDArray[np.float32]) -> None:
-        early.use(Begun(positions, few, found))
+        early.use(Begun(positions, places, found, len(few)))
 
     scores = np.empty(len(positions), np.float32)
-    scores[few], scores[others] = scorer.scores_in_turn(positions[few], positions[others], workers, use)
-    _guess(scores, estimates, certain, rough)
+    scores[places] = scorer.scores_in_turn(positions[places], len(few), workers, use)
+    _guess(scores, estimates, places, rough)
     return scores, rough
 
 

@@ -86,19 +86,20 @@ class Scorer:
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.float32), *parts])
 
     def scores_in_turn(
-        self, few: npt.NDArray[np.int64], others: npt.NDArray[np.int64], workers: Workers, use: Use
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """The scores of a few documents, and of others, both ascending.
+        self, positions: npt.NDArray[np.int64], num_few: int, workers: Workers, use: Use
+    ) -> npt.NDArray[np.float32]:
+        """The scores of a few documents and of others after them, either ascending.
 
-        The calling thread uses those of the few, once, while other threads score the others.
+        The calling thread uses those of the few, once, while other threads score the others, whose scores are minus
+        infinity until they are known.
         """
         segments = self._snapshot.segments
         if len(segments) == 1:
-            every = np.concatenate([few, others])
-            found = self._of_segment(segments[0], every, workers, first=len(few), beside=use)
-            return found[: len(few)], found[len(few) :]
-        known = self.scores(few, workers)
-        return known, self.scores(others, workers, beside=lambda: use(known))
+            return self._of_segment(segments[0], positions, workers, first=num_few, beside=use)
+        known = np.full(len(positions), -np.inf, np.float32)
+        known[:num_few] = self.scores(positions[:num_few], workers)
+        others = self.scores(positions[num_few:], workers, beside=lambda: use(known))
+        return np.concatenate([known[:num_few], others])
 
     def _of_segment(
         self,

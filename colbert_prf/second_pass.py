@@ -108,7 +108,7 @@ class Gains:
         from colbert_prf.kernels.topk import best
 
         with effort.stage("maxsim again", within=within):
-            likely = first.places[best(first.scores + self.estimates[first.places], count)]
+            likely = np.sort(first.places[best(first.scores + self.estimates[first.places], count)])
             self.known[likely] = self.scorer.scores(first.positions[likely], effort.workers)
         return self
 

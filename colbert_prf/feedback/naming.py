@@ -2,7 +2,8 @@
 
 Only the representatives of highest σ are added to a query, and looking one up in an index takes longer than finding it.
 So those come first whose nearest feedback vectors include one of a rare token; another is looked up only if the rarest
-token near it would be rare enough. A representative whose own token is rarer than all of these would be missed:
+token near it would be rare enough. Where the nearest feedback vectors all have one token, it need not be looked up at
+all. A representative whose own token is rarer than all of these would be missed, or another than theirs:
 ``docs/feedback.md`` has how often that is.
 """
 
@@ -24,6 +25,9 @@ __all__ = ["Names", "Sigma", "look_up"]
 GLANCED = 5
 """Nearest feedback vectors whose tokens tell what σ a representative may have."""
 
+CLEAR = 4
+"""Nearest feedback vectors that make clear which token a representative has, if it is the token of all of them."""
+
 Sigma: TypeAlias = Callable[[TokenIds], npt.NDArray[np.float64]]
 """Gives the σ of all representatives with given tokens, of shape (n,) or (n, m); negative for special ones and -1."""
 
@@ -33,13 +37,17 @@ class Names(NamedTuple):
 
     ``near`` (n, count) are the tokens of the nearest document vectors, in ``token_ids`` (n,) the most likely of each,
     -1 where there is none, and ``sigmas`` (n,) their σ, negative where there is none. In ``order`` are the numbers of
-    those that have a token, highest σ first.
+    those that have a token, highest σ first. Of those that were clear at a glance, ``near`` has this token and no more.
     """
 
     near: TokenIds
     token_ids: TokenIds
     sigmas: npt.NDArray[np.float64]
     order: npt.NDArray[np.int64]
+
+    def is_clear(self, number: int) -> bool:
+        """Whether a representative was not looked up, for its token was clear."""
+        return self.near.shape[1] > 1 and bool(self.near[number, 0] >= 0 and self.near[number, 1] < 0)
 
     @classmethod
     def of(cls, near: TokenIds, sigma: Sigma, special_ids: frozenset[int]) -> Names:
@@ -89,13 +97,18 @@ def look_up(
     if glance is None or likely is None:
         near = source.nearest_tokens(vectors, neighbours, feedback, workers).token_ids
         return Names.of(near, sigma, source.special_ids)
-    hopes = sigma(glance.near.token_ids[:, :GLANCED]).max(axis=1)
-    order, near = np.argsort(-hopes, kind="stable"), np.full_like(glance.near.token_ids, -1)
+    seen = glance.near.token_ids
+    hopes = sigma(seen[:, :GLANCED]).max(axis=1)
+    order, near = np.argsort(-hopes, kind="stable"), np.full_like(seen, -1)
+    clear = (seen[:, :CLEAR] == seen[:, :1]).all(axis=1) & (seen.shape[1] > CLEAR)
 
     def find(numbers: npt.NDArray[np.int64]) -> Names:
-        closer = glance.of(numbers)
-        source.look_closer(vectors[numbers], closer, feedback, workers)
-        near[numbers] = closer.near.token_ids
+        known, others = numbers[clear[numbers]], numbers[~clear[numbers]]
+        near[known, 0] = seen[known, 0]
+        if len(others):
+            closer = glance.of(others)
+            source.look_closer(vectors[others], closer, feedback, workers)
+            near[others] = closer.near.token_ids
         return Names.of(near, sigma, source.special_ids)
 
     first = likely + max(2, 2 * likely // 5)

@@ -114,14 +114,17 @@ class ColbertPRF(Feedback):
         names = self._name(query, feedback, found, source, workers)
         chosen = names.order[: self.expansion_vectors]
         # Not the feedback vectors themselves: what describes a ranking may be kept for long.
-        labels, owners, places, special_ids = found.labels, feedback.documents, feedback.places, source.special_ids
+        labels, owners, places, positions = found.labels, feedback.documents, feedback.places, feedback.positions
+        vectors = found.vectors[chosen]
 
         def describe(number: int) -> tuple[LikelyTokens, Sources]:
-            members = np.flatnonzero(labels == chosen[number])
-            likely = likely_tokens(names.near[chosen[number]], special_ids)
-            return likely, sources_of(members, doc_ids, owners, places)
+            members, near = np.flatnonzero(labels == chosen[number]), names.near[chosen[number]]
+            if names.is_clear(chosen[number]):
+                again, vector = source.vectors_of(positions), vectors[number : number + 1]
+                near = source.nearest_tokens(vector, self.neighbours, again).token_ids[0]
+            return likely_tokens(near, source.special_ids), sources_of(members, doc_ids, owners, places)
 
-        added = Added(found.vectors[chosen], names.token_ids[chosen], names.sigmas[chosen], describe)
+        added = Added(vectors, names.token_ids[chosen], names.sigmas[chosen], describe)
         return expanded(self, query, added, doc_ids)
 
     def _represent(self, feedback: FeedbackVectors, workers: Workers) -> Representatives:

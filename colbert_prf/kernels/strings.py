@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from colbert_prf.kernels.compiled import Array, compiled
+from colbert_prf.kernels.simd import prefetch
 
 __all__ = ["joined"]
 
@@ -28,6 +29,7 @@ def joined(raw: Array, offsets: Array, numbers: Array) -> Any:
         start, stop = np.int64(offsets[number]), np.int64(offsets[number + 1])
         if not 0 <= start <= stop <= raw.shape[0]:
             return np.empty(0, np.uint8), False
+        prefetch(raw, start)
         length += stop - start
     lines, at, whole = np.empty(length, np.uint8), 0, True
     for number in numbers:

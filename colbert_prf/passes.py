@@ -134,8 +134,9 @@ class CompressedPasses(Passes):
 
     def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int | None = None) -> Found:
         """Score the added vectors, and what the first pass did not see."""
-        begun, gains = self._begun or (None, None)
-        if gains is None or begun is not expansion:
+        if self._begun is not None and self._begun[0] is expansion:
+            gains = self._begun[1]
+        else:
             gains = gains_of(self.source, _added(expansion), self._state.positions, self.effort)
         depths = default_depths(k, expansion, self.source.codec.bits)
         if rescore is not None:

@@ -22,7 +22,6 @@ from colbert_prf.engine import (
     Found,
     candidates_of,
     interact_with,
-    middle,
     positions_at,
     positions_of,
 )
@@ -185,7 +184,7 @@ def find_again(
         everything = None if chosen is first.chosen else positions_of(snapshot, chosen)
         places = first.places if everything is None else np.searchsorted(everything, first.positions)
         # What the approximation misses of an original score, where it is known.
-        missing = middle(first.scores - approximate[places]) if len(places) else np.float32(0)
+        missing = _middle(first.scores - approximate[places]) if len(places) else np.float32(0)
         kept = best(candidates.estimates, depths.kept)
         worst = candidates.estimates[kept].min() if len(kept) == depths.kept else -np.inf
         hopeful = _hopeful(approximate, places, float(worst - missing) - gains.most)
@@ -263,6 +262,12 @@ def _estimates(
     """What the added vectors give approximately to some documents, ascending."""
     parts = interact_with(snapshot, values, added, snapshot.places(positions), effort)
     return np.concatenate([np.empty(0, np.float32), *parts])
+
+
+def _middle(values: npt.NDArray[np.float32]) -> np.float32:
+    """A median; NumPy's own takes seven times as long for so few."""
+    half = len(values) // 2
+    return np.float32(np.partition(values, half)[half])
 
 
 def _hopeful(

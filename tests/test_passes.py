@@ -17,8 +17,10 @@ from colbert_prf import (
     effort,
     engine,
     passes,
+    search,
     second_pass,
 )
+from colbert_prf.kernels.parallel import ALONE
 
 DIM, NUM_DOCUMENTS = 16, 300
 METHOD = ColbertPRF(clusters=8, expansion_vectors=5)
@@ -174,3 +176,67 @@ def test_the_re_ranker_scores_what_the_first_pass_scored(searcher, query):
     assert sorted(again.doc_ids) == sorted(before.doc_ids)
     assert again.doc_ids != before.doc_ids
     assert again.before.doc_ids == before.doc_ids
+
+
+@pytest.fixture
+def rough(monkeypatch):
+    """Of 300 documents 160 are scored exactly before a ReRanker."""
+    monkeypatch.setattr(search, "default_exact", lambda k: 160)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_rough_first_pass_is_as_good_as_an_exact_one_at_the_top(searcher, query, threads, rough):
+    again = searcher.search(query, k=200, threads=threads, feedback=replace(METHOD, rerank=True))
+    exact = searcher.search(query, k=200, threads=threads, feedback=replace(METHOD, rerank=True), rescore=300)
+    assert again.doc_ids[:50] == exact.doc_ids[:50]
+    # What was not scored exactly may be found all the same, and then has an exact score of the original vectors.
+    assert len(again) == 200
+    scores = {hit.doc_id: hit.score for hit in exact}
+    assert [hit.score for hit in again if hit.doc_id in scores] == pytest.approx(
+        [scores[hit.doc_id] for hit in again if hit.doc_id in scores], abs=0.05
+    )
+
+
+def test_what_was_before_a_rough_pass_is_a_search_without_feedback(searcher, query, rough):
+    before = searcher.search(query, k=200)
+    again = searcher.search(query, k=200, feedback=replace(METHOD, rerank=True))
+    assert again.before.doc_ids == before.doc_ids
+    assert [hit.score for hit in again.before] == [hit.score for hit in before]
+
+
+def test_only_a_re_ranker_of_all_may_be_rough(searcher, query, rough, monkeypatch):
+    asked = []
+    original = passes.Early
+
+    def early(count, use, exact):
+        asked.append(exact)
+        return original(count, use, exact)
+
+    monkeypatch.setattr(passes, "Early", early)
+    reranker = replace(METHOD, rerank=True)
+    searcher.search(query, k=200, feedback=reranker)
+    searcher.search(query, k=200, feedback=METHOD)
+    searcher.search(query, k=200, feedback=replace(reranker, rerank_depth=250))
+    searcher.search(query, k=200, feedback=reranker, rescore=250)
+    assert asked == [None if searcher.index.bits == 16 else 160, None, None, None]
+
+
+def test_a_first_pass_made_rough_is_that_of_a_search(searcher, query):
+    """With :meth:`FirstPass.roughly` parameter studies do what a search does."""
+    tried, snapshot = effort.Effort(None, NUM_DOCUMENTS), searcher.index.snapshot
+    whole = engine.first_pass(snapshot, query, 100, tried)
+    early = engine.Early(3, lambda begun: None, 180)
+    rough = engine.first_pass(snapshot, query, 100, tried, early=early)
+    same = whole.roughly(180)
+    assert 110 <= len(rough.rough) <= 120  # some approximate scores are equal
+    assert same.rough.tolist() == rough.rough.tolist()
+    assert same.scores.tolist() == rough.scores.tolist()
+    estimates = np.concatenate(whole.approximate)[whole.places]
+    assert estimates[rough.rough].max() < np.sort(estimates)[-180]
+    missed = np.sort(np.delete(whole.scores - estimates, rough.rough))
+    missed = missed[len(missed) // 2]
+    assert rough.scores[rough.rough] == pytest.approx(estimates[rough.rough] + missed, abs=1e-5)
+    assert np.isnan(rough.known[rough.rough]).all()
+    for exact in (rough.exactly(ALONE), same.exactly(ALONE), whole.exactly(ALONE)):
+        assert exact.scores.tolist() == whole.scores.tolist()
+        assert not np.isnan(exact.known).any()

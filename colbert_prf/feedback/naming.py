@@ -57,10 +57,11 @@ class Names(NamedTuple):
         >>> names.token_ids.tolist(), names.order.tolist()
         ([7, -1, 8], [2, 0])
         """
+        from colbert_prf.kernels.selection import falling
+
         token_ids = most_likely(near, special_ids)
         sigmas = sigma(token_ids)
-        order = np.argsort(-sigmas, kind="stable")
-        return cls(near, token_ids, sigmas, order[: np.count_nonzero(token_ids >= 0)])
+        return cls(near, token_ids, sigmas, falling(sigmas)[: np.count_nonzero(token_ids >= 0)])
 
 
 def look_up(
@@ -93,13 +94,15 @@ def look_up(
         How many are wanted, those of highest σ: others may stay without a name. All are looked up if left out, and
         where a source has no quick way to tell which are likely.
     """
+    from colbert_prf.kernels.selection import falling
+
     glance = None if likely is None else source.glance(vectors, neighbours, feedback)
     if glance is None or likely is None:
         near = source.nearest_tokens(vectors, neighbours, feedback, workers).token_ids
         return Names.of(near, sigma, source.special_ids)
     seen = glance.near.token_ids
     hopes = sigma(seen[:, :GLANCED]).max(axis=1)
-    order, near = np.argsort(-hopes, kind="stable"), np.full_like(seen, -1)
+    order, near = falling(hopes), np.full_like(seen, -1)
     clear = (seen[:, :CLEAR] == seen[:, :1]).all(axis=1) & (seen.shape[1] > CLEAR)
 
     def find(numbers: npt.NDArray[np.int64]) -> Names:

@@ -9,7 +9,7 @@ import numpy as np
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.selection import kth_largest
 
-__all__ = ["largest_or_nan", "mixed", "without_number"]
+__all__ = ["guess", "largest_or_nan", "mixed", "without_number"]
 
 
 @compiled()
@@ -44,6 +44,32 @@ def without_number(values: Array, places: Array) -> Any:
 
 
 @compiled()
+def _median(values: Array) -> np.float32:
+    """The upper one of two medians; zero of nothing."""
+    return np.float32(kth_largest(values, len(values) - len(values) // 2)) if len(values) else np.float32(0)
+
+
+@compiled()
+def guess(estimates: Array, places: Array, exact: Array, rough: Array, scores: Array) -> None:
+    """Fill ``scores`` (n,) with those that are ``exact`` at some places, and at the ``rough`` ones with estimates (n,).
+
+    These are raised by what the others miss in the median.
+
+    >>> estimates, scores = np.array([1, 4, 3, 2], np.float32), np.zeros(4, np.float32)
+    >>> guess(estimates, np.array([2, 1]), np.array([3.5, 4.5], np.float32), np.array([0, 3]), scores)
+    >>> scores
+    array([1.5, 4.5, 3.5, 2.5], dtype=float32)
+    """
+    missed = np.empty(places.shape[0], np.float32)
+    for i in range(places.shape[0]):
+        scores[places[i]] = exact[i]
+        missed[i] = exact[i] - estimates[places[i]]
+    more = _median(missed) if rough.shape[0] else np.float32(0)
+    for i in rough:
+        scores[i] = estimates[i] + more
+
+
+@compiled()
 def mixed(estimates: Array, known: Array, places: Array, exact: Array) -> Any:
     """Estimates (n,), of which those at some places give way to ``exact`` scores.
 
@@ -58,8 +84,7 @@ def mixed(estimates: Array, known: Array, places: Array, exact: Array) -> Any:
     for i in range(places.shape[0]):
         missed[found] = exact[i] - estimates[places[i]]
         found += not np.isnan(known[places[i]])
-    # The upper one of two medians.
-    more = np.float32(kth_largest(missed[:found], found - found // 2)) if found else np.float32(0)
+    more = _median(missed[:found])
     scores = np.empty(estimates.shape[0], np.float32)
     for i in range(estimates.shape[0]):
         scores[i] = estimates[i] + more

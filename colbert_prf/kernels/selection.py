@@ -8,7 +8,7 @@ import numpy as np
 
 from colbert_prf.kernels.compiled import Array, compiled
 
-__all__ = ["divided", "kth_largest", "largest", "largest_sorted"]
+__all__ = ["falling", "graded", "kth_largest", "largest", "largest_sorted"]
 
 SAMPLED = 16
 """Of many scores one in so many tells which are far too low: those are left out before the rest is looked at."""
@@ -86,20 +86,20 @@ def largest(scores: Array, k: int) -> Any:
 
 
 @compiled()
-def divided(scores: Array, k: int) -> Any:
-    """Positions of the ``k`` largest of scores (n,), float32, with ties, and of the others, both ascending.
+def falling(values: Array) -> Any:
+    """Positions of a few values (n,), largest first; ties go to the smaller position.
 
-    >>> divided(np.array([1, 3, 2, 2], np.float32), 2)
-    (array([1, 2, 3]), array([0]))
+    >>> falling(np.array([1.0, 3.0, 2.0, 3.0]))
+    array([1, 3, 2, 0])
     """
-    least = kth_largest(scores, k) if k < scores.shape[0] else -np.inf
-    few = _at_least(scores, least)
-    others, count = np.empty(scores.shape[0] - few.shape[0], np.int64), 0
-    for i in range(scores.shape[0]):
-        if not scores[i] >= least:
-            others[count] = i
-            count += 1
-    return few, others
+    places = np.empty(values.shape[0], np.int64)
+    for i in range(values.shape[0]):
+        place = i
+        while place > 0 and values[places[place - 1]] < values[i]:
+            places[place] = places[place - 1]
+            place -= 1
+        places[place] = i
+    return places
 
 
 @compiled()
@@ -122,3 +122,32 @@ def largest_sorted(scores: Array, k: int) -> Any:
             place -= 1
         places[place] = i
     return places
+
+
+@compiled()
+def graded(scores: Array, few: int, enough: int) -> Any:
+    """Positions of the ``few`` largest of scores (n,), float32, then of those up to the ``enough`` largest; and others.
+
+    With ties; each part is ascending. The result is (positions of both, how many the few are, positions of the others).
+
+    >>> graded(np.array([1, 3, 2, 5, 4], np.float32), 2, 4)
+    (array([3, 4, 1, 2]), 2, array([0]))
+    """
+    most = kth_largest(scores, few) if few < scores.shape[0] else -np.inf
+    least = kth_largest(scores, enough) if enough < scores.shape[0] else -np.inf
+    places, count = np.empty(scores.shape[0], np.int64), 0
+    for i in range(scores.shape[0]):
+        if scores[i] >= most:
+            places[count] = i
+            count += 1
+    num_few = count
+    for i in range(scores.shape[0]):
+        if least <= scores[i] < most:
+            places[count] = i
+            count += 1
+    others, rest = np.empty(scores.shape[0] - count, np.int64), 0
+    for i in range(scores.shape[0] if count < scores.shape[0] else 0):
+        if not scores[i] >= least:
+            others[rest] = i
+            rest += 1
+    return places[:count], num_few, others[:rest]

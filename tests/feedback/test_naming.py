@@ -7,6 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from colbert_prf import ColbertPRF, Searcher
+from colbert_prf.feedback import naming
+from colbert_prf.feedback.base import likely_tokens
 from colbert_prf.feedback.naming import GLANCED, look_up
 from colbert_prf.feedback.source import FeedbackVectors, Glance, NearTokens, SnapshotSource
 from colbert_prf.feedback.weighting import UNNAMED, weigh
@@ -105,3 +108,32 @@ def test_over_an_index_the_same_are_added(open_index, goldfish, method):
     named = some.token_ids >= 0
     assert some.token_ids[named].tolist() == every.token_ids[named].tolist()
     assert source.glance(vectors, 10, feedback).near.token_ids.shape[1] >= GLANCED
+
+
+def test_what_is_clear_at_a_glance_is_not_looked_up():
+    """Of number 1 the four nearest feedback vectors have one token, of number 2 but three."""
+    glanced = [[9, 8, 9, 8, 9], [7, 7, 7, 7, 1], [6, 6, 6, 1, 6]]
+    table = Table(glanced, [[9] * 5, [5] * 5, [6] * 5])
+    names = table.likely(3)
+    assert table.looked_up == [0, 2]
+    assert names.token_ids.tolist() == [9, 7, 6]
+    assert [names.is_clear(number) for number in range(3)] == [False, True, False]
+    assert names.near[1].tolist() == [7, -1, -1, -1, -1]
+
+
+def test_few_neighbours_make_nothing_clear():
+    table = Table([[7, 7, 7, 7]] * 2, [[5] * 4] * 2)
+    assert table.likely(2).token_ids.tolist() == [5, 5]
+
+
+def test_what_was_clear_is_looked_up_to_be_shown(open_index, goldfish, monkeypatch):
+    """P(t|υ) is that of the nearest vectors of the index, whether or not these gave a vector its token."""
+    monkeypatch.setattr(naming, "CLEAR", 1)
+    index = open_index(4)
+    ranking = Searcher(index).search(goldfish, feedback=ColbertPRF(clusters=6, expansion_vectors=4))
+    expansion, source = ranking.expansion, SnapshotSource(index.snapshot)
+    feedback = source.vectors_of(source.positions(expansion.feedback))
+    for vector, shown in zip(expansion.query.vectors[expansion.num_original :], expansion.vectors, strict=True):
+        near = source.nearest_tokens(vector[np.newaxis], 10, feedback).token_ids[0]
+        assert shown.likely == likely_tokens(near, source.special_ids)
+        assert len(near) == 10

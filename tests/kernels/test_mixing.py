@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colbert_prf.kernels.mixing import largest_or_nan, mixed, without_number
+from colbert_prf.kernels.mixing import guess, largest_or_nan, mixed, without_number
 
 NUMBERS = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
@@ -37,3 +37,15 @@ def test_exact_scores_stand_and_the_others_rise_alike(random, size):
     expected = estimates + (missed[len(missed) // 2] if len(missed) else np.float32(0))
     expected[places] = exact
     assert mixed(estimates, known, places, exact).tolist() == expected.tolist()
+
+
+@given(random=NUMBERS, size=st.integers(1, 40))
+def test_rough_scores_are_estimates_raised_alike(random, size):
+    estimates, order = random.standard_normal(size).astype(np.float32), random.permutation(size)
+    places, rough = np.split(order, [random.integers(0, size + 1)])
+    exact, scores = random.standard_normal(len(places)).astype(np.float32), np.full(size, np.nan, np.float32)
+    guess(estimates, places, exact, rough, scores)
+    missed = np.sort(exact - estimates[places])
+    more = missed[len(missed) // 2] if len(missed) else np.float32(0)
+    assert scores[places].tolist() == exact.tolist()
+    assert scores[rough].tolist() == (estimates[rough] + more).tolist()

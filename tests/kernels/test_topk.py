@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colbert_prf.kernels.selection import divided, kth_largest, largest, largest_sorted
+from colbert_prf.kernels.selection import falling, graded, kth_largest, largest, largest_sorted
 from colbert_prf.kernels.topk import best, best_sorted
 
 SCORES = st.lists(st.sampled_from([-np.inf, -1.5, -1e-40, -0.0, 0.0, 1e-40, 1.0, 2.0, np.inf]), max_size=40)
@@ -44,17 +44,28 @@ def test_a_few_largest_are_those_of_a_stable_sort(values, data):
     assert largest_sorted(scores, k).tolist() == best_sorted(scores, k).tolist()
 
 
-@given(values=SCORES, k=st.integers(1, 50))
-def test_scores_are_divided_by_the_kth_largest(values, k):
+@given(values=SCORES)
+def test_a_falling_order_is_a_stable_sort(values):
+    scores = np.array(values)
+    assert falling(scores).tolist() == best_sorted(scores, len(scores)).tolist()
+
+
+@given(values=SCORES, few=st.integers(1, 50), more=st.integers(0, 20))
+def test_scores_are_graded_by_the_kth_largest(values, few, more):
     scores = np.array(values, np.float32)
-    few, others = divided(scores, k)
-    assert sorted([*few, *others]) == list(range(len(scores)))
-    assert len(few) >= min(k, len(scores))
-    assert (np.diff(few) > 0).all()
-    assert (np.diff(others) > 0).all()
+    places, num_few, others = graded(scores, few, few + more)
+    first, second = places[:num_few], places[num_few:]
+    assert sorted([*places, *others]) == list(range(len(scores)))
+    assert num_few >= min(few, len(scores))
+    assert len(places) >= min(few + more, len(scores))
+    for part in (first, second, others):
+        assert (np.diff(part) > 0).all()
+    if len(second):
+        assert np.count_nonzero(scores > scores[first].min()) < few
+        assert scores[second].max() < scores[first].min()
     if len(others):
-        assert np.count_nonzero(scores > scores[few].min()) < k
-        assert scores[others].max() < scores[few].min()
+        assert np.count_nonzero(scores > scores[places].min()) < few + more
+        assert scores[others].max() < scores[places].min()
 
 
 @pytest.mark.parametrize("unlike", [slice(None), slice(0, None, 16), slice(1, None, 16)])

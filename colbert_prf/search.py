@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import Any, Literal, get_args
@@ -109,7 +109,7 @@ class Searcher:
             index per query vector, by default 10.
         rescore
             Documents scored exactly; by default 200, 500 or 2,300 for k of 10, 100 or 1,000. With ``feedback`` also
-            those scored exactly with the expanded query: by default all for k up to 100, and for 1,000 the best 150 at
+            those scored exactly with the expanded query: by default all for k up to 100, and for 1,000 the best 120 at
             the default β; below them the part of the added vectors is approximate. Not with the preset ``paper``,
             which scores all it looks at.
         threads
@@ -193,7 +193,9 @@ class Searcher:
 
         found = passes.again(expansion, k, feedback.method, feedback.rescore) if len(expansion) else first()
         after = self._shown(source, expansion.query, found, effort)
-        return replace(after, expansion=expansion, read_before=lambda: self._shown(source, query, first(), None))
+        return Ranking(
+            after.query, after.hits, after.timings, expansion, lambda: self._shown(source, query, first(), None)
+        )
 
     def _passes(self, source: _Source, effort: Effort, mask: npt.NDArray[np.bool_] | None) -> Passes:
         if isinstance(source, MemoryIndex):

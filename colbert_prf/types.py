@@ -303,8 +303,8 @@ class Expansion:
     --------
     >>> query = EncodedQuery(np.array([7, 9], dtype=np.int32), np.eye(2, dtype=np.float32))
     >>> expansion = Expansion(query, (ExpansionVector(9, ((9, 0.8), (4, 0.2)), 5.1, 1.0, (("d1", 3),)),), ("d1",))
-    >>> len(expansion), expansion.num_original, expansion.vectors[0].probability
-    (1, 1, 0.8)
+    >>> len(expansion), expansion.num_original, expansion.share, expansion.vectors[0].probability
+    (1, 1, 0.5, 0.8)
     """
 
     query: EncodedQuery
@@ -318,6 +318,12 @@ class Expansion:
     def num_original(self) -> int:
         """Vectors of the query before it was expanded."""
         return len(self.query) - len(self.vectors)
+
+    @cached_property
+    def share(self) -> float:
+        """Of the weight of the expanded query, how much the vectors added have."""
+        weights = self.query.weights
+        return float(weights[self.num_original :].sum()) / max(float(weights.sum()), 1e-30)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from colbert_prf.kernels.interaction import ByteTable
 
 __all__ = [
-    "Begun",
     "Early",
     "FirstPass",
     "Found",
@@ -59,37 +58,17 @@ class Found(NamedTuple):
     doc_ids: list[str] | None = None
 
 
-class Begun(NamedTuple):
-    """A first pass while documents are still scored.
-
-    ``positions`` are those of all its documents, ascending; ``places`` says where among them those are that are scored
-    exactly, first the ``num_few`` of the best approximate scores. Their ``scores`` are known; those of the others are
-    minus infinity until another thread finds them out.
-    """
-
-    positions: npt.NDArray[np.int64]
-    places: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.float32]
-    num_few: int
-
-    def best(self, count: int) -> Found:
-        """The best of the few; in the end others may turn out to be better."""
-        from colbert_prf.kernels.selection import largest_sorted
-
-        scores = self.scores[: self.num_few]
-        order = largest_sorted(scores, min(count, len(scores)))
-        return Found(self.positions[self.places[order]], scores[order])
-
-
 @dataclass(frozen=True)
 class Early:
-    """What the calling thread does while documents are still scored, once the best ``count`` are likely to be known.
+    """What the calling thread does with the best documents while others are still scored.
 
-    Only those of the best ``exact`` approximate scores are scored exactly, or all.
+    They are the best ``count`` of those with the best approximate scores. In the end others may turn out to be better.
+    ``use`` gets them, and the positions of all that are scored, ascending. Only those of the best ``exact`` approximate
+    scores are scored exactly, or all.
     """
 
     count: int
-    use: Callable[[Begun], object]
+    use: Callable[[Found, npt.NDArray[np.int64]], object]
     exact: int | None = None
 
 
@@ -106,12 +85,12 @@ def default_exact(k: int) -> int:
     """Of the documents that are only scored anew afterwards, by the ReRanker, how many the first pass scores exactly.
 
     Those that promise least would hardly come among the ``k`` best, and cost is the point of a ReRanker; see
-    ``docs/feedback.md``. Up to k = 175 it is all of them.
+    ``docs/feedback.md``. Up to k = 150 it is all of them.
 
     >>> [default_exact(k) for k in (10, 100, 1000)]
-    [710, 800, 1700]
+    [610, 700, 1600]
     """
-    return k + 700
+    return k + 600
 
 
 def default_probes(k: int, num_vectors: int) -> int | None:
@@ -268,14 +247,15 @@ def _scores_with_early(
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     """The scores of some positions, exact ones of the best estimates first, for ``early``, and which are rough."""
     from colbert_prf.kernels.mixing import guess
-    from colbert_prf.kernels.selection import graded
+    from colbert_prf.kernels.selection import graded, largest_sorted
 
     likely = max(FEW, 4 * early.count)
     enough = len(positions) if early.exact is None else max(early.exact, likely)
     places, num_few, rough = graded(estimates, likely, enough)
 
     def use(found: npt.NDArray[np.float32]) -> None:
-        early.use(Begun(positions, places, found, num_few))
+        order = largest_sorted(found, min(early.count, num_few))
+        early.use(Found(positions[places[order]], found[order]), positions)
 
     exact = scorer.scores_in_turn(positions[places], num_few, workers, use)
     scores = np.empty(len(positions), np.float32)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.effort import Effort
-from colbert_prf.engine import Begun, Early, FirstPass, Found, best_of, first_pass
+from colbert_prf.engine import Early, FirstPass, Found, best_of, first_pass
 from colbert_prf.feedback import Feedback
 from colbert_prf.index import MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
@@ -100,17 +100,15 @@ class CompressedPasses(Passes):
         """Learn from what seem to be the best documents while others are scored; again, if others turn out to be."""
         lessons: list[tuple[Found, Expansion]] = []
 
-        def learn_early(begun: Begun) -> None:
+        def learn_early(few: Found, positions: npt.NDArray[np.int64]) -> None:
             with self.effort.stage("expansion", within="maxsim"):
-                few = begun.best(count)
                 expansion = learn(few, ALONE)
             lessons.append((few, expansion))
             if len(expansion):
                 # The other threads have something to do.
                 alone = replace(self.effort, threads=1)
-                gains = gains_of(self.source, _added(expansion), begun.positions, alone, within="maxsim")
-                depths = default_depths(k, expansion, self.source.codec.bits)
-                self._begun = (expansion, gains.begun(begun, depths.exact, alone, within="maxsim"))
+                gains = gains_of(self.source, _added(expansion), positions, alone, within="maxsim")
+                self._begun = (expansion, gains)
 
         early = Early(count, learn_early, None if self.source.codec.bits == 16 else exact)
         self._state = first_pass(self.source, query, k, self.effort, allowed=self.allowed, early=early)
@@ -142,7 +140,7 @@ class CompressedPasses(Passes):
         if rescore is not None:
             depths = Depths(max(k, rescore), max(k, rescore))
         if feedback.rerank:
-            return score_again(self._state, gains, k, depths, self.effort, depth=feedback.rerank_depth)
+            return score_again(self.source, self._state, gains, k, depths, self.effort, depth=feedback.rerank_depth)
         return find_again(self.source, self._state, gains, k, depths, self.effort, allowed=self.allowed)
 
 

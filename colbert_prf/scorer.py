@@ -90,16 +90,13 @@ class Scorer:
     ) -> npt.NDArray[np.float32]:
         """The scores of a few documents and of others after them, either ascending.
 
-        The calling thread uses those of the few, once, while other threads score the others, whose scores are minus
-        infinity until they are known.
+        The calling thread uses those of the few, once, while other threads score the others.
         """
         segments = self._snapshot.segments
         if len(segments) == 1:
             return self._of_segment(segments[0], positions, workers, first=num_few, beside=use)
-        known = np.full(len(positions), -np.inf, np.float32)
-        known[:num_few] = self.scores(positions[:num_few], workers)
-        others = self.scores(positions[num_few:], workers, beside=lambda: use(known))
-        return np.concatenate([known[:num_few], others])
+        known = self.scores(positions[:num_few], workers)
+        return np.concatenate([known, self.scores(positions[num_few:], workers, beside=lambda: use(known))])
 
     def _of_segment(
         self,

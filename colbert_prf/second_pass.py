@@ -10,6 +10,7 @@ further down their part of the score stays approximate.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,7 +18,6 @@ import numpy.typing as npt
 
 from colbert_prf.effort import Effort
 from colbert_prf.engine import (
-    Begun,
     FirstPass,
     Found,
     candidates_of,
@@ -80,15 +80,12 @@ class Gains:
         Their centroid scores as bytes.
     estimates
         What they give approximately to each document the first pass scores exactly.
-    known
-        What they give exactly to each of these, where it was found out; NaN where it was not.
     """
 
     added: EncodedQuery
     scorer: Scorer
     values: ByteTable
     estimates: npt.NDArray[np.float32]
-    known: npt.NDArray[np.float32]
 
     @property
     def most(self) -> float:
@@ -96,18 +93,6 @@ class Gains:
         from colbert_prf.kernels.interaction import largest_scores
 
         return float(self.added.weights @ largest_scores(self.values)[: len(self.added)])
-
-    def begun(self, first: Begun, count: int, effort: Effort, *, within: str) -> Gains:
-        """Find out what they give exactly to ``count`` documents that seem to be the best, of those scored so far.
-
-        Nothing but the time depends on which these are: in the end it is found out for those that are the best.
-        """
-        from colbert_prf.kernels.topk import best
-
-        with effort.stage("maxsim again", within=within):
-            likely = np.sort(first.places[best(first.scores + self.estimates[first.places], count)])
-            self.known[likely] = self.scorer.scores(first.positions[likely], effort.workers)
-        return self
 
 
 def gains_of(
@@ -138,8 +123,7 @@ def gains_of(
         values = byte_table(table)
     with effort.stage("interaction again", within=within):
         estimates = _estimates(snapshot, values, added, positions, effort)
-    known = np.full(len(positions), np.nan, np.float32)
-    return Gains(added, Scorer(snapshot, added, table=table), values, estimates, known)
+    return Gains(added, Scorer(snapshot, added, table=table), values, estimates)
 
 
 def find_again(
@@ -191,17 +175,24 @@ def find_again(
             theirs = approximate[hopeful] + missing + _estimates(snapshot, values, added, others, effort)
             candidates = candidates.with_unseen(others, theirs)
             kept = best(candidates.estimates, depths.kept)
-    return _scored(first, gains, candidates.only(kept), k, depths.exact, effort)
+    return _scored(snapshot, first, gains, candidates.only(kept), k, depths.exact, effort)
 
 
 def score_again(
-    first: FirstPass, gains: Gains, k: int, depths: Depths, effort: Effort, *, depth: int | None = None
+    snapshot: Snapshot,
+    first: FirstPass,
+    gains: Gains,
+    k: int,
+    depths: Depths,
+    effort: Effort,
+    *,
+    depth: int | None = None,
 ) -> Found:
     """Score the documents of the first pass anew: the ReRanker.
 
     Parameters
     ----------
-    first, gains, k, depths, effort
+    snapshot, first, gains, k, depths, effort
         As in :func:`find_again`.
     depth
         The best so many of the first pass; all it scored exactly if left out.
@@ -213,41 +204,33 @@ def score_again(
         candidates = candidates.only(best(first.scores, depth))
     # Where only the best of many are scored exactly, none of them falls below the last.
     kept = best(candidates.estimates, depths.kept if depths.exact == depths.kept else k)
-    return _scored(first, gains, candidates.only(kept), k, depths.exact, effort)
+    return _scored(snapshot, first, gains, candidates.only(kept), k, depths.exact, effort)
 
 
 class _Candidates(NamedTuple):
     """Documents, ascending, and what they are estimated to score with the expanded query.
 
-    What the original vectors give exactly, in ``known``, and the added ones, in ``gained``, is NaN where it was not
-    found out yet.
+    ``known`` is what the original vectors give exactly, NaN where it was not found out yet.
     """
 
     positions: npt.NDArray[np.int64]
     estimates: npt.NDArray[np.float32]
     known: npt.NDArray[np.float32]
-    gained: npt.NDArray[np.float32]
 
     @classmethod
     def of(cls, first: FirstPass, gains: Gains) -> _Candidates:
-        """The documents the first pass scored exactly."""
-        return cls(first.positions, first.scores + gains.estimates, first.known, gains.known)
+        """The documents the first pass scored."""
+        return cls(first.positions, first.scores + gains.estimates, first.known)
 
     def only(self, kept: npt.NDArray[np.int64]) -> _Candidates:
         """Some of them, ascending."""
-        positions, estimates, known, gained = self
-        return _Candidates(positions[kept], estimates[kept], known[kept], gained[kept])
+        return _Candidates(self.positions[kept], self.estimates[kept], self.known[kept])
 
     def with_unseen(self, positions: npt.NDArray[np.int64], estimates: npt.NDArray[np.float32]) -> _Candidates:
         """These and others, which the first pass did not score."""
-        unknown = np.full(len(positions), np.nan, np.float32)
-        every = _Candidates(
-            np.concatenate([self.positions, positions]),
-            np.concatenate([self.estimates, estimates]),
-            np.concatenate([self.known, unknown]),
-            np.concatenate([self.gained, unknown]),
-        )
-        return every.only(np.argsort(every.positions))
+        every = np.concatenate([self.positions, positions])
+        known = np.concatenate([self.known, np.full(len(positions), np.nan, np.float32)])
+        return _Candidates(every, np.concatenate([self.estimates, estimates]), known).only(np.argsort(every))
 
 
 def _united(old: npt.NDArray[np.int64] | None, new: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
@@ -278,20 +261,35 @@ def _hopeful(
     return np.flatnonzero(hopeful)
 
 
-def _scored(first: FirstPass, gains: Gains, candidates: _Candidates, k: int, count: int, effort: Effort) -> Found:
+def _scored(
+    snapshot: Snapshot,
+    first: FirstPass,
+    gains: Gains,
+    candidates: _Candidates,
+    k: int,
+    count: int,
+    effort: Effort,
+) -> Found:
     """The best of some documents, of which ``count`` are scored exactly and those the first pass did not."""
     from colbert_prf.kernels.mixing import largest_or_nan, mixed, without_number
     from colbert_prf.kernels.topk import best_sorted
 
-    positions, estimates, known, gained = candidates
+    positions, estimates, known = candidates
+    doc_ids: list[str] = []
+
+    def read() -> None:
+        # While other threads score documents; of many more than are wanted it would take longer than afterwards.
+        if k <= len(positions) <= k + k // 4:
+            doc_ids.extend(snapshot.doc_ids_of(positions))
+
     with effort.stage("maxsim again"):
         places = largest_or_nan(estimates, known, count)
-        exact = np.zeros(len(places), np.float32)
-        for values, scorer in ((known, first.scorer), (gained, gains.scorer)):
-            part = values[places]
-            if len(unknown := without_number(values, places)):
-                part[unknown] = scorer.scores(positions[places[unknown]], effort.workers)
-            exact += part
+        exact = known[places]
+        if len(unknown := without_number(known, places)):
+            exact[unknown] = first.scorer.scores(positions[places[unknown]], effort.workers)
+        exact += gains.scorer.scores(positions[places], effort.workers, beside=read)
         scores = mixed(estimates, known, places, exact)
         order = best_sorted(scores, k)
-    return Found(positions[order], scores[order])
+        # One call reads all of them from a list.
+        own = [*itemgetter(*order.tolist())(doc_ids)] if len(order) > 1 and doc_ids else None
+    return Found(positions[order], scores[order], own)

@@ -18,7 +18,6 @@ from colbert_prf import (
     engine,
     passes,
     search,
-    second_pass,
 )
 from colbert_prf.kernels.parallel import ALONE
 
@@ -68,12 +67,11 @@ def test_what_was_learned_from_the_wrong_documents_is_learned_again(searcher, qu
     right, early_documents = found(searcher, query, 2), []
 
     def too_early(*arguments, early, **settings):
-        def use(begun):
-            wrong = begun._replace(scores=-begun.scores)
-            early_documents.append(wrong.best(early.count).positions.tolist())
-            early.use(wrong)
-
-        return engine.first_pass(*arguments, **settings, early=replace(early, use=use))
+        worst = engine.best_of(engine.first_pass(*arguments, **settings).scored, NUM_DOCUMENTS)
+        wrong = engine.Found(worst.positions[::-1][: early.count], worst.scores[::-1][: early.count])
+        early_documents.append(wrong.positions.tolist())
+        misled = replace(early, use=lambda _, positions: early.use(wrong, positions))
+        return engine.first_pass(*arguments, **settings, early=misled)
 
     monkeypatch.setattr(passes, "first_pass", too_early)
     again = found(searcher, query, 2)
@@ -127,46 +125,6 @@ def test_what_is_begun_early_is_used(searcher, query, monkeypatch, rerank):
     assert stages == ["maxsim", None]
     assert late.doc_ids == early.doc_ids
     assert [hit.score for hit in late] == [hit.score for hit in early]
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("rerank", [False, True])
-def test_what_is_scored_early_changes_nothing(searcher, query, monkeypatch, threads, rerank):
-    """Whichever documents seem to be the best while the first pass goes on, the answer is the same."""
-    feedback, answers = replace(METHOD, rerank=rerank), []
-    for likely in (slice(None), slice(0, 0), slice(None, None, 3)):
-
-        def begun(self, first, count, effort, *, within, likely=likely):
-            places = first.places[likely]
-            self.known[places] = self.scorer.scores(first.positions[places])
-            return self
-
-        with monkeypatch.context() as patch:
-            patch.setattr(second_pass.Gains, "begun", begun)
-            answers.append(searcher.search(query, k=220, threads=threads, feedback=feedback))
-    answers.append(searcher.search(query, k=220, threads=threads, feedback=feedback))
-    for other in answers[1:]:
-        assert other.doc_ids == answers[0].doc_ids
-        assert [hit.score for hit in other] == [hit.score for hit in answers[0]]
-
-
-def test_what_seems_best_is_scored_early(searcher, query, monkeypatch):
-    scored, original = [], second_pass.Gains.begun
-
-    def begun(self, first, count, effort, *, within):
-        gains = original(self, first, count, effort, within=within)
-        estimates = first.scores + gains.estimates[first.places]
-        best = first.places[np.argsort(-estimates, kind="stable")[:count]]
-        scored.append((sorted(best), np.flatnonzero(np.isfinite(gains.known)).tolist()))
-        exact = gains.scorer.scores(first.positions[np.sort(best)])
-        assert gains.known[np.sort(best)] == pytest.approx(exact)
-        return gains
-
-    monkeypatch.setattr(second_pass.Gains, "begun", begun)
-    searcher.search(query, k=20, feedback=METHOD)
-    ((best, found),) = scored
-    assert found == best
-    assert len(found) == 110
 
 
 def test_the_re_ranker_scores_what_the_first_pass_scored(searcher, query):
@@ -225,7 +183,7 @@ def test_a_first_pass_made_rough_is_that_of_a_search(searcher, query):
     """With :meth:`FirstPass.roughly` parameter studies do what a search does."""
     tried, snapshot = effort.Effort(None, NUM_DOCUMENTS), searcher.index.snapshot
     whole = engine.first_pass(snapshot, query, 100, tried)
-    early = engine.Early(3, lambda begun: None, 180)
+    early = engine.Early(3, lambda few, positions: None, 180)
     rough = engine.first_pass(snapshot, query, 100, tried, early=early)
     same = whole.roughly(180)
     assert 110 <= len(rough.rough) <= 120  # some approximate scores are equal

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -109,21 +107,20 @@ def test_a_reranker_goes_as_deep_as_it_is_told(deep, monkeypatch):
 def test_the_reranker_scores_exactly_what_may_be_wanted(snapshot):
     first = first_pass(snapshot, query(3, 6, 1.0), 10, Effort(None, 200))
     gains = gains_of(snapshot, query(103, 4, 0.1), first.positions, Effort(None, 200))
-    everything = second_pass.score_again(first, gains, 10, Depths(200, 200), Effort(None, 200))
-    some = second_pass.score_again(first, gains, 10, Depths(60, 60), Effort(None, 200))
+    everything = second_pass.score_again(snapshot, first, gains, 10, Depths(200, 200), Effort(None, 200))
+    some = second_pass.score_again(snapshot, first, gains, 10, Depths(60, 60), Effort(None, 200))
     assert some.positions.tolist() == everything.positions.tolist()
     assert some.scores == pytest.approx(everything.scores)
 
 
-@pytest.mark.parametrize("rerank", [False, True])
-def test_below_the_best_the_part_of_the_added_vectors_is_an_estimate(snapshot, rerank):
+@pytest.mark.parametrize("pass_again", [second_pass.find_again, second_pass.score_again])
+def test_below_the_best_the_part_of_the_added_vectors_is_an_estimate(snapshot, pass_again):
     """Exactly scored are the best by estimates and what the first pass did not score; all estimates rise alike."""
     effort = Effort(None, 200)
-    pass_again = second_pass.score_again if rerank else partial(second_pass.find_again, snapshot)
     first = first_pass(snapshot, query(3, 6, 1.0), 150, effort)
     gains = gains_of(snapshot, query(103, 4, 0.1), first.positions, effort)
-    exact = pass_again(first, gains, 150, Depths(180, 180), effort)
-    mixed = pass_again(first, gains, 150, Depths(180, 40), effort)
+    exact = pass_again(snapshot, first, gains, 150, Depths(180, 180), effort)
+    mixed = pass_again(snapshot, first, gains, 150, Depths(180, 40), effort)
     exact_scores = dict(zip(exact.positions.tolist(), exact.scores.tolist(), strict=True))
     estimates = dict(zip(first.positions.tolist(), (first.scores + gains.estimates).tolist(), strict=True))
     best = sorted(estimates, key=estimates.__getitem__, reverse=True)[:40]
@@ -138,6 +135,8 @@ def test_below_the_best_the_part_of_the_added_vectors_is_an_estimate(snapshot, r
     assert raised == pytest.approx([raised[0]] * len(raised), abs=1e-4)
     assert raised[0] == pytest.approx(missed, abs=0.01)
     assert mixed.scores.tolist() == sorted(mixed.scores.tolist(), reverse=True)
+    # Ids that were read while documents were scored are those of the documents.
+    assert mixed.doc_ids == snapshot.doc_ids_of(mixed.positions)
     # The best twenty of forty scored exactly are those they should be.
     assert mixed.positions[:20].tolist() == exact.positions[:20].tolist()
 

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 Use: TypeAlias = Callable[[NDArray[np.float32]], object]
-"""What is done with the scores of documents, which are minus infinity until they are known."""
+"""What is done with the scores of some documents."""
 AT_ONCE = 16
 """Documents a thread takes at once."""
 WORTH_A_THREAD = 48
@@ -275,7 +275,7 @@ def _scored(
         threads=max(1, min(threads, count // WORTH_A_THREAD)),
         executor=executor,
         first=first,
-        beside=None if beside is None else lambda: beside(out),
+        beside=None if beside is None else lambda: beside(out[:first]),
     )
     return out
 
@@ -309,7 +309,7 @@ def maxsim_of_packed(
     first : int
         Documents that are scored before the others.
     beside : callable, optional
-        What the calling thread does once their scores are known, while other threads score the others.
+        What the calling thread does with their scores while other threads score the others.
 
     Returns
     -------

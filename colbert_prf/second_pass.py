@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Depths", "Gains", "default_depths", "find_again", "gains_of", "score_again"]
 
-FEW, FEWEST_EXACT = 200, 120
+FEW, FEWEST_EXACT = 200, 150
 """So few documents are all scored exactly with the added vectors; of more, so many in any case."""
 
 
@@ -59,10 +59,10 @@ def default_depths(k: int, expansion: Expansion, bits: int) -> Depths:
     >>> from colbert_prf.types import ExpansionVector
     >>> query = EncodedQuery(np.array([7, 9], np.int32), np.eye(2, dtype=np.float32), np.array([10, 1], np.float32))
     >>> default_depths(1000, Expansion(query, (ExpansionVector(9, ((9, 1.0),), 5.1, 1.0),)), bits=4)
-    Depths(kept=1090, exact=120)
+    Depths(kept=1090, exact=150)
     """
     kept = k + max(90, round(2.5 * expansion.share**2 * k))
-    exact = max(FEWEST_EXACT, round(160 * expansion.share**3 * k))
+    exact = max(FEWEST_EXACT, round(200 * expansion.share**3 * k))
     return Depths(kept, kept if bits == 16 or kept <= FEW else min(kept, exact))
 
 

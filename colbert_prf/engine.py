@@ -84,8 +84,8 @@ def default_rescore(k: int) -> int:
 def default_exact(k: int) -> int:
     """Of the documents that are only scored anew afterwards, by the ReRanker, how many the first pass scores exactly.
 
-    Those that promise least would hardly come among the ``k`` best, and cost is the point of a ReRanker; see
-    ``docs/feedback.md``. Up to k = 150 it is all of them.
+    Those that promise least hardly come among the ``k`` best, and cost is the point of a ReRanker; see
+    ``docs/feedback.md``. Up to k = 300 it is all of them.
 
     >>> [default_exact(k) for k in (10, 100, 1000)]
     [610, 700, 1600]
@@ -121,11 +121,11 @@ class FirstPass:
     approximate
         The approximate score of each candidate, by segment.
     places
-        The candidates scored exactly, ascending, in the order of all candidates, segment after segment.
+        The candidates that were scored, ascending, in the order of all candidates, segment after segment.
     positions, scores
         Their positions, ascending, and their scores.
     rough
-        Where among these are some whose scores are approximate after all, ascending.
+        Where among these are those with approximate scores, ascending; before a ReRanker there may be some.
     """
 
     query: EncodedQuery
@@ -140,7 +140,7 @@ class FirstPass:
 
     @property
     def scored(self) -> Found:
-        """All documents scored exactly, in the order of their positions."""
+        """All documents that were scored, in the order of their positions."""
         return Found(self.positions, self.scores)
 
     @property
@@ -173,6 +173,7 @@ class FirstPass:
 
 
 _NONE = np.empty(0, np.int64)
+"""No places."""
 
 
 def best_of(found: Found, k: int) -> Found:

@@ -47,7 +47,7 @@ class Feedback(ABC):
         Whether the documents of the first pass are only scored anew (ReRanker) instead of searching again (Ranker).
     rerank_depth
         Documents of the first pass a ReRanker scores, and so the most it gives: its best so many, or all that it
-        scored exactly.
+        scored.
     push
         How far vectors of documents marked as not relevant push an expansion vector away: υ - push·ν, where ν is the
         nearest of them.

@@ -101,9 +101,11 @@ def look_up(
         near = source.nearest_tokens(vectors, neighbours, feedback, workers).token_ids
         return Names.of(near, sigma, source.special_ids)
     seen = glance.near.token_ids
-    hopes = sigma(seen[:, :GLANCED]).max(axis=1)
+    sigmas = sigma(seen[:, :GLANCED])
+    hopes = sigmas.max(axis=1)
     order, near = falling(hopes), np.full_like(seen, -1)
-    clear = (seen[:, :CLEAR] == seen[:, :1]).all(axis=1) & (seen.shape[1] > CLEAR)
+    # A special token is not clear: it is dropped, and then the next counts.
+    clear = (seen[:, :CLEAR] == seen[:, :1]).all(axis=1) & (sigmas[:, 0] >= 0) & (seen.shape[1] > CLEAR)
 
     def find(numbers: npt.NDArray[np.int64]) -> Names:
         known, others = numbers[clear[numbers]], numbers[~clear[numbers]]

@@ -121,6 +121,13 @@ def test_what_is_clear_at_a_glance_is_not_looked_up():
     assert names.near[1].tolist() == [7, -1, -1, -1, -1]
 
 
+def test_a_special_token_is_never_clear():
+    """It is dropped, and the most frequent of the others is the token."""
+    table = Table([[SPECIAL] * 4 + [9]] * 2, [[SPECIAL] * 3 + [8, 8]] * 2)
+    assert table.likely(2).token_ids.tolist() == [8, 8]
+    assert table.looked_up == [0, 1]
+
+
 def test_few_neighbours_make_nothing_clear():
     table = Table([[7, 7, 7, 7]] * 2, [[5] * 4] * 2)
     assert table.likely(2).token_ids.tolist() == [5, 5]

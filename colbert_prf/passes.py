@@ -120,7 +120,9 @@ class CompressedPasses(Passes):
         return lambda: best_of(self._state.exactly(self.effort.workers).scored, k), expansion
 
     def roughly(self, exact: int) -> CompressedPasses:
-        """The same after a first pass that scored only ``exact`` documents exactly."""
+        """The same after a first pass that scored only ``exact`` documents exactly; at 16 bits it scores all so."""
+        if self.source.codec.bits == 16:
+            return self
         passes = CompressedPasses(self.source, self.effort, self.allowed)
         passes._state = self._state.roughly(exact)
         return passes

@@ -55,8 +55,8 @@ class KeptFirstPass:
         expansion = trimmed(self._clustered(method), method)
         if not len(expansion):
             return self.scores
-        rough = method.reranks_all and self._index.bits < 16  # as in a search
-        passes = self._passes.roughly(default_exact(self._k)) if rough else self._passes
+        # As in a search.
+        passes = self._passes.roughly(default_exact(self._k)) if method.reranks_all else self._passes
         return self._scores(passes.again(expansion, self._k, method))
 
     def _clustered(self, method: ColbertPRF) -> Expansion:

@@ -32,6 +32,8 @@ __all__ = ["ByteTable", "byte_table", "centroid_scores", "interact", "interact_d
 
 _ROWS_AT_ONCE = 64
 """Centroids whose scores NumPy compares at once."""
+CODES_AHEAD = 4
+"""A document takes less time than its codes to arrive: so many are on their way, and their offsets before them."""
 WORTH_A_THREAD = 2000
 """Documents that take as long as waking a thread does, some 0.2 ms."""
 
@@ -166,8 +168,9 @@ def _interact(
         if not everything:
             if position + AHEAD < stop:
                 prefetch(offsets, documents[position + AHEAD])
-            if position + 1 < stop:
-                for t in range(offsets[documents[position + 1]], offsets[documents[position + 1] + 1], 32):
+            if position + CODES_AHEAD < stop:
+                later = documents[position + CODES_AHEAD]
+                for t in range(offsets[later], offsets[later + 1], 32):
                     prefetch(codes, t)
         begin, end = offsets[document], offsets[document + 1]
         if begin == end:

@@ -149,11 +149,24 @@ class EncodedQuery:
         return int(self.vectors.shape[1])
 
     def from_vector(self, start: int) -> EncodedQuery:
-        """The vectors from one on, at least one of them; what was checked is not checked again."""
-        query = object.__new__(EncodedQuery)
-        for name in ("token_ids", "vectors", "weights"):
-            object.__setattr__(query, name, getattr(self, name)[start:])
-        return query
+        """The vectors from one on, at least one of them."""
+        return _as_checked(self.token_ids[start:], self.vectors[start:], self.weights[start:])
+
+    def with_vectors(self, token_ids: TokenIds, vectors: Vectors, weights: Weights) -> EncodedQuery:
+        """These vectors and others after them, which the caller knows to be what a query may have."""
+        return _as_checked(
+            np.concatenate([self.token_ids, token_ids]),
+            np.concatenate([self.vectors, vectors]),
+            np.concatenate([self.weights, weights]),
+        )
+
+
+def _as_checked(token_ids: TokenIds, vectors: Vectors, weights: Weights) -> EncodedQuery:
+    """A query of what was checked before: to check it again would take as long as many a step of a search."""
+    query = object.__new__(EncodedQuery)
+    for name, value in (("token_ids", token_ids), ("vectors", vectors), ("weights", weights)):
+        object.__setattr__(query, name, value)
+    return query
 
 
 @dataclass(frozen=True)
@@ -322,8 +335,8 @@ class Expansion:
     @cached_property
     def share(self) -> float:
         """Of the weight of the expanded query, how much the vectors added have."""
-        weights = self.query.weights
-        return float(weights[self.num_original :].sum()) / max(float(weights.sum()), 1e-30)
+        weights: list[float] = self.query.weights.tolist()
+        return sum(weights[self.num_original :]) / max(sum(weights), 1e-30)
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,3 +103,17 @@ def test_a_query_from_a_vector_on_is_the_rest_of_it():
     assert rest.token_ids.tolist() == [8, 9]
     assert rest.vectors.tolist() == [[0, 1, 0], [0, 0, 1]]
     assert rest.weights.tolist() == [2, 3]
+
+
+def test_vectors_are_added_to_a_query_and_taken_from_it():
+    query = EncodedQuery(np.array([7], np.int32), np.eye(1, 2, dtype=np.float32))
+    token_ids, vectors, weights = np.array([9], np.int32), np.array([[0, 1]], np.float32), np.array([0.5], np.float32)
+    whole = query.with_vectors(token_ids, vectors, weights)
+    assert (whole.token_ids.tolist(), whole.vectors.tolist(), whole.weights.tolist()) == (
+        [7, 9],
+        [[1, 0], [0, 1]],
+        [1, 0.5],
+    )
+    again = EncodedQuery(whole.token_ids, whole.vectors, whole.weights)  # what was not checked would pass
+    assert len(again.from_vector(1)) == 1
+    assert np.array_equal(again.from_vector(1).vectors, vectors)

@@ -126,8 +126,8 @@ class Feedback(ABC):
 
     def weights_of(self, query: EncodedQuery, sigmas: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
         """The weights of expansion vectors with these σ."""
-        total = float(sigmas.sum())
-        unit = float(query.weights.sum()) / total if self.relative and total > 0 else 1.0
+        total = sum(sigmas.tolist())
+        unit = sum(query.weights.tolist()) / total if self.relative and total > 0 else 1.0
         return (self.beta * unit * sigmas).astype(np.float32)
 
     def _pushed(self, expansion: Expansion, source: FeedbackSource, non_relevant: Sequence[str]) -> Expansion:
@@ -170,11 +170,7 @@ def expanded(feedback: Feedback, query: EncodedQuery, added: Added, documents: S
         likely, sources = describe(number)
         return ExpansionVector(token_ids[number], likely, sigmas[number], float(weights[number]), sources)
 
-    whole = EncodedQuery(
-        np.concatenate([query.token_ids, added.token_ids]),
-        np.concatenate([query.vectors, added.vectors]),
-        np.concatenate([query.weights, weights]),
-    )
+    whole = query.with_vectors(added.token_ids, added.vectors, weights)
     return Expansion(whole, Lazily(len(weights), vector), tuple(documents))
 
 
@@ -197,11 +193,10 @@ def most_likely(neighbours: TokenIds, special_ids: frozenset[int]) -> TokenIds:
     >>> most_likely(np.array([[5, 101, 7, 7, 101, 101], [101, 101, -1, -1, -1, -1]]), frozenset({101})).tolist()
     [7, -1]
     """
-    from colbert_prf.kernels.neighbours import most_frequent
+    from colbert_prf.kernels.naming import most_frequent
 
-    out = np.empty(len(neighbours), np.int32)
-    most_frequent(np.ascontiguousarray(neighbours, np.int32), np.fromiter(special_ids, np.int32), out)
-    return out
+    left_out = np.fromiter(special_ids, np.int32)
+    return np.asarray(most_frequent(np.ascontiguousarray(neighbours, np.int32), left_out))
 
 
 def require_at_least(smallest: float, name: str, value: object) -> None:

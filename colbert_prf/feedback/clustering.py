@@ -39,7 +39,7 @@ class Representatives(NamedTuple):
         [1, 0, 1]
         """
         sizes = np.bincount(self.labels, minlength=len(self.vectors))
-        if sizes.all():
+        if all(sizes.tolist()):
             return self
         kept = np.flatnonzero(sizes)
         own = None if self.token_ids is None else self.token_ids[kept]

@@ -61,7 +61,7 @@ class Names(NamedTuple):
 
         token_ids = most_likely(near, special_ids)
         sigmas = sigma(token_ids)
-        return cls(near, token_ids, sigmas, falling(sigmas)[: np.count_nonzero(token_ids >= 0)])
+        return cls(near, token_ids, sigmas, falling(sigmas, 0.0))
 
 
 def look_up(
@@ -94,30 +94,23 @@ def look_up(
         How many are wanted, those of highest σ: others may stay without a name. All are looked up if left out, and
         where a source has no quick way to tell which are likely.
     """
-    from colbert_prf.kernels.selection import falling
+    from colbert_prf.kernels.naming import prospects
 
     glance = None if likely is None else source.glance(vectors, neighbours, feedback)
     if glance is None or likely is None:
         near = source.nearest_tokens(vectors, neighbours, feedback, workers).token_ids
         return Names.of(near, sigma, source.special_ids)
-    seen = glance.near.token_ids
-    sigmas = sigma(seen[:, :GLANCED])
-    hopes = sigmas.max(axis=1)
-    order, near = falling(hopes), np.full_like(seen, -1)
-    # A special token is not clear: it is dropped, and then the next counts.
-    clear = (seen[:, :CLEAR] == seen[:, :1]).all(axis=1) & (sigmas[:, 0] >= 0) & (seen.shape[1] > CLEAR)
+    seen, first = glance.near.token_ids, likely + max(2, 2 * likely // 5)
+    near, hopes, waiting, num_first = prospects(seen, sigma(seen[:, :GLANCED]), CLEAR, first)
 
     def find(numbers: npt.NDArray[np.int64]) -> Names:
-        known, others = numbers[clear[numbers]], numbers[~clear[numbers]]
-        near[known, 0] = seen[known, 0]
-        if len(others):
-            closer = glance.of(others)
-            source.look_closer(vectors[others], closer, feedback, workers)
-            near[others] = closer.near.token_ids
+        if len(numbers):
+            closer = glance.of(numbers)
+            source.look_closer(vectors[numbers], closer, feedback, workers)
+            near[numbers] = closer.near.token_ids
         return Names.of(near, sigma, source.special_ids)
 
-    first = likely + max(2, 2 * likely // 5)
-    names, others = find(order[:first]), order[first:]
-    if len(names.order) >= likely:
+    names, others = find(waiting[:num_first]), waiting[num_first:]
+    if len(others) and len(names.order) >= likely:
         others = others[hopes[others] >= names.sigmas[names.order[likely - 1]]]
     return find(others) if len(others) else names

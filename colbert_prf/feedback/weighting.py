@@ -41,20 +41,19 @@ def weigh(
     sigmas
         Of the shape of ``token_ids``.
     """
-    from colbert_prf.kernels.neighbours import inverse_frequencies
+    from colbert_prf.kernels.naming import inverse_frequencies
 
     frequencies, total = source.document_frequencies, source.num_documents
     if method == "ictf":
         frequencies = source.collection_frequencies
         total = int(frequencies.sum())
-    sigmas = np.empty(token_ids.shape)
     special = np.fromiter(source.special_ids, np.int32)
-    inverse_frequencies(token_ids.ravel(), special, frequencies, total, UNNAMED, sigmas.ravel())
+    sigmas = inverse_frequencies(token_ids.ravel(), special, frequencies, total, UNNAMED).reshape(token_ids.shape)
     if method == "cosine":
         lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)[:, None] * np.linalg.norm(query.vectors, axis=1)
         cosines = np.maximum((vectors @ query.vectors.T / lengths).mean(axis=1), 0)
         sigmas = np.where(sigmas == UNNAMED, UNNAMED, cosines.reshape(-1, *[1] * (token_ids.ndim - 1)))
-    return sigmas
+    return np.asarray(sigmas)
 
 
 def inverse_frequency(

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled, intrinsic
 from colbert_prf.kernels.parallel import run
-from colbert_prf.kernels.simd import COLUMNS, FLOAT, INT32, ROWS, Arrays, add_tile, float_tile, int64, vector
+from colbert_prf.kernels.simd import COLUMNS, FLOAT, INT32, INT64, ROWS, Arrays, add_tile, int64, vector
 
 __all__ = ["MAX_VECTORS", "copy_row", "squared_distances", "squared_distances_definition"]
 
@@ -35,16 +36,33 @@ def copy_row(source: Array, target: Array) -> None:
         target[i] = source[i]
 
 
-@compiled()
-def _squares(vectors: Array, blocks: Array, out: Array) -> None:
-    """``out[i] = |vectors[i]|²``, rounded exactly as in :func:`_distances`."""
-    dim = vectors.shape[1]
-    products = np.empty((ROWS, COLUMNS), np.float32)
-    for row in range(0, len(vectors), ROWS):
-        block = row // COLUMNS
-        float_tile(vectors, row, dim, blocks, block * dim * COLUMNS, COLUMNS, products, 0, COLUMNS)
-        for r in range(ROWS):
-            out[row + r] = products[r, row + r - block * COLUMNS]
+@intrinsic
+def _squares(_context: Any, blocks: Any, first: Any, dim: Any, out: Any) -> Any:
+    """The squares of the sixteen vectors of a block, rounded exactly as products in :func:`_distance_tile`.
+
+    For j in 0..15, with ``first`` the first of the block::
+
+        out[first + j] = sum(blocks[first // 16, d, j] ** 2 for d in range(dim))
+    """
+    signature = types.void(blocks, types.int64, types.int64, out)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        arrays = Arrays(context, builder, signature, values)
+        blocks, first, dim, out = arrays
+        eight = vector(FLOAT, 8)
+        (sums,) = arrays.accumulators(1, 2, eight, 0.0)
+        start = builder.mul(first, dim)
+        with cgutils.for_range_slice(builder, int64(0), dim, int64(1), INT64, inc=True) as (d, _):
+            place = builder.add(start, builder.mul(d, int64(COLUMNS)))
+            for half, variable in enumerate(sums):
+                value = arrays.load(blocks, builder.add(place, int64(8 * half)), eight)
+                product = builder.fmul(value, value, flags=["contract"])
+                builder.store(builder.fadd(product, builder.load(variable), flags=["contract"]), variable)
+        for half, variable in enumerate(sums):
+            arrays.store(builder.load(variable), out, builder.add(first, int64(8 * half)))
+        return context.get_dummy_value()
+
+    return signature, generate
 
 
 @compiled()
@@ -71,7 +89,8 @@ def _prepare(vectors: Array) -> Any:
     for i in range(num_vectors, width):
         for d in range(dim):
             centred[i, d] = blocks[-1, d, i % COLUMNS] = 0
-    _squares(centred, blocks, squares)
+    for first in range(0, width, COLUMNS):
+        _squares(blocks, first, dim, squares)
     finite = True
     for square in squares:
         finite &= np.isfinite(square)

@@ -21,8 +21,6 @@ from colbert_prf.kernels.sketches import FOUR, SIDE_BY_SIDE, Sketches, scale_uni
 
 __all__ = [
     "compare_all",
-    "inverse_frequencies",
-    "most_frequent",
     "nearest_definition",
     "nearest_sketches",
     "settle",
@@ -35,6 +33,8 @@ FEWEST = 5
 """Neighbours that can make clear which token is the most likely."""
 BLOCKS_AHEAD = 12
 """Sixteens of vectors between the one that is compared and the one that is asked for, of this centroid or the next."""
+GROUPS = 16
+"""Feedback vectors fall into so many groups, to tell at once which are too far away to be among the nearest."""
 LINE = 64
 """Bytes that are fetched together."""
 
@@ -258,25 +258,49 @@ def settle(
 
 
 @compiled()
+def _floors(products: Array, num_vectors: int, count: int) -> Any:
+    """For each vector a product that at least ``count`` of its products (num_stored, width) reach.
+
+    They fall into :data:`GROUPS`. The largest of each group are that many products, if there are as many groups.
+    """
+    highest = np.full((GROUPS, products.shape[1]), np.float32(-np.inf))
+    for place in range(products.shape[0]):
+        row, own = products[place], highest[place % GROUPS]
+        for i in range(row.shape[0]):
+            own[i] = row[i] if row[i] > own[i] else own[i]
+    floors = np.full(num_vectors, np.float32(-np.inf))
+    for i in range(num_vectors if count <= GROUPS else 0):
+        ordered = highest[:, i].copy()
+        for group in range(1, GROUPS):
+            value, place = ordered[group], group
+            while place > 0 and ordered[place - 1] < value:
+                ordered[place] = ordered[place - 1]
+                place -= 1
+            ordered[place] = value
+        floors[i] = ordered[count - 1]
+    return floors
+
+
+@compiled()
 def _compare_all(vectors: Array, stored: Array, width: int, count: int) -> Any:
     num_stored, dim = stored.shape
     columns = np.zeros((dim, width), np.float32)
     for i in range(vectors.shape[0]):
         for d in range(dim):
             columns[d, i] = vectors[i, d]
-    rows = np.full((vectors.shape[0], count), NONE)
-    similarities = np.full((vectors.shape[0], count), np.float32(-np.inf))
-    tile = np.empty((ROWS, width), np.float32)
+    products = np.empty((num_stored, width), np.float32)
     for first in range(0, num_stored, ROWS):
         # The last tile overlaps the one before rather than reading past the end.
         row = min(first, num_stored - ROWS)
         for column in range(0, width, COLUMNS):
-            float_tile(stored, row, dim, columns, column, width, tile, column, width)
-        for place in range(first, min(first + ROWS, num_stored)):
-            products = tile[place - row]
-            for i in range(rows.shape[0]):
-                if products[i] > similarities[i, -1]:
-                    insert(rows[i], similarities[i], place, products[i])
+            float_tile(stored, row, dim, columns, column, width, products, row * width + column, width)
+    rows = np.full((vectors.shape[0], count), NONE)
+    similarities = np.full((vectors.shape[0], count), np.float32(-np.inf))
+    floors = _floors(products, vectors.shape[0], count)
+    for place in range(num_stored):
+        for i in range(rows.shape[0]):
+            if products[place, i] >= floors[i] and products[place, i] > similarities[i, -1]:
+                insert(rows[i], similarities[i], place, products[place, i])
     return rows, similarities
 
 
@@ -309,39 +333,3 @@ def values_of(values: Array, rows: Array, count: int) -> Any:
         for j in range(count):
             out[i, j] = values[rows[i, j]] if rows[i, j] >= 0 else NONE
     return out
-
-
-@compiled()
-def most_frequent(neighbours: Array, left_out: Array, out: Array) -> None:
-    """The token that is most frequent in each row of ``neighbours`` (n, count), of equals the first: ``out`` (n,).
-
-    Tokens below 0 and those in ``left_out`` do not count; where there are no others it is -1.
-    """
-    for i in range(neighbours.shape[0]):
-        row, most = neighbours[i], 0
-        out[i] = NONE
-        for token in row:
-            votes = 0
-            for other in row:
-                votes += other == token
-            for special in left_out:
-                votes = 0 if special == token else votes
-            if token >= 0 and votes > most:
-                out[i], most = token, votes
-
-
-@compiled()
-def inverse_frequencies(
-    token_ids: Array, left_out: Array, frequencies: Array, total: int, otherwise: float, out: Array
-) -> None:
-    """``ln((total + 1) / (frequency + 1))`` of the token at each place of ``token_ids`` (n,): ``out`` (n,).
-
-    A token that is not in the table has frequency 0; ``otherwise`` for those below 0 and those in ``left_out``.
-    """
-    for i in range(token_ids.shape[0]):
-        token = token_ids[i]
-        counts = token >= 0
-        for special in left_out:
-            counts &= special != token
-        frequency = frequencies[token] if 0 <= token < frequencies.shape[0] else 0
-        out[i] = np.log((total + 1) / (frequency + 1)) if counts else otherwise

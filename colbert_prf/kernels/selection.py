@@ -12,8 +12,8 @@ __all__ = ["falling", "graded", "kth_largest", "largest", "largest_sorted"]
 
 SAMPLED = 16
 """Of many scores one in so many tells which are far too low: those are left out before the rest is looked at."""
-DIGIT = 11
-"""Bits by which scores are told apart at a time."""
+DIGIT, DIGITS_EACH = 11, 4
+"""Bits by which scores are told apart at a time; of few scores, so that there are so many digits for each."""
 
 
 @compiled()
@@ -24,26 +24,35 @@ def kth_largest(scores: Array, k: int) -> float:
     1.0
     """
     bits, keys, sign = scores.view(np.uint32), np.empty(scores.shape[0], np.uint32), np.uint32(1 << 31)
+    lowest, highest = np.uint32(0xFFFFFFFF), np.uint32(0)
     for i in range(keys.shape[0]):
         # As whole numbers floats are in order where they are positive, and in reverse where they are negative.
         keys[i] = ~bits[i] if bits[i] & sign else bits[i] | sign
-    counts, mask, shift, left = np.empty(1 << DIGIT, np.int64), np.uint32((1 << DIGIT) - 1), 32, keys.shape[0]
-    while shift > 0:
-        shift = max(shift - DIGIT, 0)
-        counts[:] = 0
+        lowest, highest = min(lowest, keys[i]), max(highest, keys[i])
+    counts, left = np.empty(1 << DIGIT, np.int32), keys.shape[0]
+    while lowest < highest:
+        # As many digits as there is room for, of those in which keys differ.
+        shift, last = np.uint32(0), np.int64(highest - lowest)
+        while last >= min(counts.shape[0], DIGITS_EACH * left):
+            shift += np.uint32(1)
+            last >>= 1
+        counts[: last + 1] = 0
         for i in range(left):
-            counts[(keys[i] >> np.uint32(shift)) & mask] += 1
-        digit, kept = counts.shape[0] - 1, 0
+            counts[(keys[i] - lowest) >> shift] += 1
+        digit, kept = last, 0
         while counts[digit] < k:
             k -= counts[digit]
             digit -= 1
+        base, lowest, highest = lowest, np.uint32(0xFFFFFFFF), np.uint32(0)
         for i in range(left):
             key = keys[i]
             keys[kept] = key
-            kept += ((key >> np.uint32(shift)) & mask) == digit
+            if np.int64((key - base) >> shift) == digit:
+                kept += 1
+                lowest, highest = min(lowest, key), max(highest, key)
         left = kept
     found = keys[:1]
-    found[0] = found[0] ^ sign if found[0] & sign else ~found[0]
+    found[0] = lowest ^ sign if lowest & sign else ~lowest
     return float(found.view(np.float32)[0])
 
 
@@ -86,20 +95,22 @@ def largest(scores: Array, k: int) -> Any:
 
 
 @compiled()
-def falling(values: Array) -> Any:
-    """Positions of a few values (n,), largest first; ties go to the smaller position.
+def falling(values: Array, least: float) -> Any:
+    """Positions of those of a few values (n,) that are at least so much, largest first; ties by position.
 
-    >>> falling(np.array([1.0, 3.0, 2.0, 3.0]))
-    array([1, 3, 2, 0])
+    >>> falling(np.array([1.0, 3.0, 2.0, 3.0]), 1.5)
+    array([1, 3, 2])
     """
-    places = np.empty(values.shape[0], np.int64)
+    places, count = np.empty(values.shape[0], np.int64), 0
     for i in range(values.shape[0]):
-        place = i
-        while place > 0 and values[places[place - 1]] < values[i]:
-            places[place] = places[place - 1]
-            place -= 1
-        places[place] = i
-    return places
+        if values[i] >= least:
+            place = count
+            while place > 0 and values[places[place - 1]] < values[i]:
+                places[place] = places[place - 1]
+                place -= 1
+            places[place] = i
+            count += 1
+    return places[:count]
 
 
 @compiled()
@@ -135,19 +146,16 @@ def graded(scores: Array, few: int, enough: int) -> Any:
     """
     most = kth_largest(scores, few) if few < scores.shape[0] else -np.inf
     least = kth_largest(scores, enough) if enough < scores.shape[0] else -np.inf
-    places, count = np.empty(scores.shape[0], np.int64), 0
+    # Each place is written where it might belong, and stays if it does: there is no branch to be guessed.
+    places, more, others = np.empty((3, scores.shape[0] + 1), np.int64)
+    count, between, rest = 0, 0, 0
     for i in range(scores.shape[0]):
-        if scores[i] >= most:
-            places[count] = i
-            count += 1
+        places[count] = more[between] = others[rest] = i
+        count += scores[i] >= most
+        between += least <= scores[i] < most
+        rest += scores[i] < least
     num_few = count
-    for i in range(scores.shape[0]):
-        if least <= scores[i] < most:
-            places[count] = i
-            count += 1
-    others, rest = np.empty(scores.shape[0] - count, np.int64), 0
-    for i in range(scores.shape[0] if count < scores.shape[0] else 0):
-        if not scores[i] >= least:
-            others[rest] = i
-            rest += 1
+    for i in range(between):
+        places[count] = more[i]
+        count += 1
     return places[:count], num_few, others[:rest]

@@ -13,6 +13,7 @@ from colbert_prf.feedback.base import likely_tokens
 from colbert_prf.feedback.naming import GLANCED, look_up
 from colbert_prf.feedback.source import FeedbackVectors, Glance, NearTokens, SnapshotSource
 from colbert_prf.feedback.weighting import UNNAMED, weigh
+from colbert_prf.kernels.naming import prospects
 from colbert_prf.kernels.parallel import ALONE
 
 SPECIAL = 0
@@ -144,3 +145,30 @@ def test_what_was_clear_is_looked_up_to_be_shown(open_index, goldfish, monkeypat
         near = source.nearest_tokens(vector[np.newaxis], 10, feedback).token_ids[0]
         assert shown.likely == likely_tokens(near, source.special_ids)
         assert len(near) == 10
+
+
+def test_what_is_clear_has_its_name_even_where_others_promise_more():
+    """One is wanted, so three are looked up at first; number 3 is clear, and better than all of them turn out to be."""
+    glanced = [[9, 1, 9, 1, 1], [8, 1, 8, 1, 1], [7, 1, 7, 1, 1], [5, 5, 5, 5, 5], [4, 1, 4, 1, 1]]
+    table = Table(glanced, [[1] * 5, [2] * 5, [3] * 5, [5] * 5, [4] * 5])
+    names = table.likely(1)
+    assert table.looked_up == [0, 1, 2]
+    assert names.order.tolist() == [3, 2, 1, 0]
+
+
+@given(
+    st.lists(st.lists(st.integers(-1, 3), min_size=6, max_size=6), min_size=1, max_size=12),
+    st.integers(1, 7),
+    st.integers(0, 12),
+)
+def test_prospects_are_those_of_numpy(tokens, alike, first):
+    seen = np.array(tokens, np.int32)
+    sigmas = sigma(seen[:, :4])
+    near, hopes, waiting, num_first = prospects(seen, sigmas, alike, first)
+    assert hopes.tolist() == sigmas.max(axis=1).tolist()
+    clear = (seen[:, :alike] == seen[:, :1]).all(axis=1) & (sigmas[:, 0] >= 0) & (alike < seen.shape[1])
+    assert near[:, 0].tolist() == np.where(clear, seen[:, 0], -1).tolist()
+    assert (near[:, 1:] == -1).all()
+    order = np.argsort(-hopes, kind="stable")
+    assert waiting.tolist() == [number for number in order if not clear[number]]
+    assert num_first == np.count_nonzero(~clear[order[:first]])

@@ -206,6 +206,19 @@ def test_a_few_stored_vectors_are_all_compared(num_stored, num_vectors):
     assert found.similarities == pytest.approx(expected.similarities, abs=1e-5)
 
 
+@pytest.mark.parametrize("count", [1, 10, 16, 17, 40])
+def test_the_nearest_of_many_are_found_however_they_are_ordered(count):
+    """Products fall, rise, or are equal: groups of every sixteenth then are as unlike each other as can be."""
+    random = np.random.default_rng(count)
+    vectors = np.eye(3, 16, dtype=np.float32)
+    stored = np.zeros((150, 16), np.float32)
+    stored[:, 0], stored[:, 1] = np.arange(150), -np.arange(150)
+    stored[:, 2] = random.integers(0, 4, 150)
+    found, expected = compare_all(vectors, stored, count), nearest_definition(vectors, stored, count)
+    assert np.array_equal(found.rows, expected.rows)
+    assert np.array_equal(found.similarities, expected.similarities)
+
+
 def test_products_with_stored_rows_are_those_of_the_decoded_vectors(store):
     vectors = store.wanted[:, : store.codec.dim]
     rows = np.array([[0, 399, -1], [7, 7, 250]])

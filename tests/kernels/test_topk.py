@@ -47,7 +47,9 @@ def test_a_few_largest_are_those_of_a_stable_sort(values, data):
 @given(values=SCORES)
 def test_a_falling_order_is_a_stable_sort(values):
     scores = np.array(values)
-    assert falling(scores).tolist() == best_sorted(scores, len(scores)).tolist()
+    order = best_sorted(scores, len(scores))
+    assert falling(scores, -np.inf).tolist() == order.tolist()
+    assert falling(scores, 0.0).tolist() == order[: np.count_nonzero(scores >= 0)].tolist()
 
 
 @given(values=SCORES, few=st.integers(1, 50), more=st.integers(0, 20))

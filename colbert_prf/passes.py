@@ -109,6 +109,7 @@ class CompressedPasses(Passes):
                 alone = replace(self.effort, threads=1)
                 gains = gains_of(self.source, _added(expansion), positions, alone, within="maxsim")
                 self._begun = (expansion, gains)
+                _ = expansion.share  # the second pass asks for it; what it asks for now takes no time of its own
 
         early = Early(count, learn_early, None if self.source.codec.bits == 16 else exact)
         self._state = first_pass(self.source, query, k, self.effort, allowed=self.allowed, early=early)

@@ -22,7 +22,7 @@ from colbert_prf.types import TokenIds, Vectors
 
 __all__ = ["Names", "Sigma", "look_up"]
 
-GLANCED = 5
+GLANCED = 4
 """Nearest feedback vectors whose tokens tell what σ a representative may have."""
 
 CLEAR = 4

@@ -8,7 +8,7 @@ import numpy as np
 
 from colbert_prf.kernels.compiled import Array, compiled
 
-__all__ = ["falling", "graded", "kth_largest", "largest", "largest_sorted"]
+__all__ = ["falling", "graded", "keys_of_falling", "kth_largest", "largest", "largest_sorted"]
 
 SAMPLED = 16
 """Of many scores one in so many tells which are far too low: those are left out before the rest is looked at."""
@@ -111,6 +111,29 @@ def falling(values: Array, least: float) -> Any:
             places[place] = i
             count += 1
     return places[:count]
+
+
+@compiled()
+def keys_of_falling(scores: Array) -> Any:
+    """Whole numbers in the order of falling scores (n,), float32, the place of each in its lower half.
+
+    Equal scores are in the order of their places. The result is (keys, whether all scores are numbers); where not, the
+    keys are of no use.
+
+    >>> keys, numbers = keys_of_falling(np.array([1, 3, 2, -0.5], np.float32))
+    >>> (np.sort(keys) & 0xFFFFFFFF).tolist(), numbers
+    ([1, 2, 0, 3], True)
+    """
+    keys, numbers = np.empty(scores.shape[0], np.int64), True
+    negative = np.empty(scores.shape[0], np.float32)
+    for i in range(scores.shape[0]):
+        negative[i] = np.float32(0) - scores[i]  # zero, whatever its sign, becomes plus zero
+        numbers &= scores[i] == scores[i]
+    bits = negative.view(np.int32)
+    for i in range(scores.shape[0]):
+        # As whole numbers floats are in order where they are positive, and in reverse where they are negative.
+        keys[i] = (np.int64(bits[i] ^ ((bits[i] >> 31) & 0x7FFFFFFF)) << 32) | i
+    return keys, numbers
 
 
 @compiled()

@@ -49,11 +49,11 @@ def best_sorted(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:
 
 def _descending(scores: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
     """``np.argsort(-scores, kind="stable")``, for float32 in half the time: NumPy sorts numbers, not places."""
-    if scores.dtype != np.float32 or np.isnan(scores).any():
-        return np.argsort(-scores, kind="stable")
-    bits = (np.float32(0) - scores).view(np.int32)  # zero, whatever its sign, becomes plus zero
-    # As whole numbers floats are in order where they are positive, and in reverse where they are negative.
-    keys = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).astype(np.int64) << 32
-    keys |= np.arange(len(scores))
-    keys.sort()
-    return keys & 0xFFFFFFFF
+    if scores.dtype == np.float32:
+        from colbert_prf.kernels.selection import keys_of_falling
+
+        keys, numbers = keys_of_falling(scores)
+        if numbers:
+            keys.sort()
+            return np.asarray(keys & 0xFFFFFFFF)
+    return np.argsort(-scores, kind="stable")

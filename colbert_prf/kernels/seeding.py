@@ -10,10 +10,13 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
 from numpy.typing import NDArray
 
-from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.simd import COLUMNS
+from colbert_prf.kernels.compiled import Array, compiled, intrinsic
+from colbert_prf.kernels.simd import COLUMNS, FLOAT, INT64, Arrays, int64, vector
 
 __all__ = ["check_clustering", "choose_seeds", "choose_seeds_definition", "draw_uniforms"]
 
@@ -62,13 +65,27 @@ def choose_seeds_definition(
     return np.array(seeds, np.int64)
 
 
-@compiled(fastmath={"reassoc", "nsz"})
-def _potential(closest: Array, row: Array) -> float:
-    """The sum of squared distances to the nearest seed if the vector of this row became one."""
-    total = np.float32(0)
-    for i in range(len(closest)):
-        total += row[i] if row[i] < closest[i] else closest[i]
-    return float(total)
+@intrinsic
+def _potential(_context: Any, closest: Any, distances: Any, place: Any, width: Any) -> Any:
+    """The sum of squared distances to the nearest seed if the vector at some place became one.
+
+    With ``width`` a multiple of 16, ``sum(min(closest[i], distances[place, i]) for i in range(width))``, float32.
+    """
+    signature = types.float32(closest, distances, types.int64, types.int64)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        arrays = Arrays(context, builder, signature, values)
+        closest, distances, place, width = arrays
+        floats = vector(FLOAT, COLUMNS)
+        ((total,),) = arrays.accumulators(1, 1, floats, 0.0)
+        start = builder.mul(place, width)
+        with cgutils.for_range_slice(builder, int64(0), width, int64(COLUMNS), INT64, inc=True) as (i, _):
+            known, other = arrays.load(closest, i, floats), arrays.load(distances, builder.add(start, i), floats)
+            nearer = builder.select(builder.fcmp_ordered("<", other, known), other, known)
+            builder.store(builder.fadd(nearer, builder.load(total)), total)
+        return arrays.sum_of_lanes(builder.load(total))
+
+    return signature, generate
 
 
 @compiled(fastmath={"reassoc", "nsz"})
@@ -93,13 +110,11 @@ def _place(values: Array, sums: Array, target: float) -> int:
     block: Any = 0
     for i in range(len(sums) - 1):  # all of them: a search would branch, and guess wrong every second time
         block += sums[i] <= target
-    total, place = sums[block - 1] if block else 0.0, block * COLUMNS
-    while place < len(values) - 1:
-        total += values[place]
-        if total > target:
-            break
-        place += 1
-    return int(place)
+    total, first, place = sums[block - 1] if block else 0.0, block * COLUMNS, 0
+    for i in range(first, first + COLUMNS):  # likewise
+        total += values[i]
+        place += total <= target
+    return int(min(first + place, len(values) - 1))
 
 
 @compiled()
@@ -130,7 +145,7 @@ def choose_seeds(distances: Array, uniforms: Array, seeds: Array) -> None:
     """
     num_vectors, num_seeds = len(distances), len(seeds)
     num_trials = (len(uniforms) - 1) // max(num_seeds - 1, 1)
-    sums = np.empty(distances.shape[1] // COLUMNS, np.float64)
+    sums, candidates = np.empty(distances.shape[1] // COLUMNS, np.float64), np.empty(num_trials, np.int64)
     seeds[0] = int(uniforms[0] * num_vectors)
     closest = distances[seeds[0]].copy()
     for c in range(1, num_seeds):
@@ -138,13 +153,15 @@ def choose_seeds(distances: Array, uniforms: Array, seeds: Array) -> None:
         if total == 0:
             seeds[c] = _unused(seeds, c)
             continue
-        lowest = np.inf
         for trial in range(num_trials):
             target = uniforms[1 + (c - 1) * num_trials + trial] * total
             candidate = min(_place(closest, sums, target), num_vectors - 1)
             while closest[candidate] == 0:  # rounding may point past the last vector that is still apart
                 candidate -= 1
-            potential = _potential(closest, distances[candidate])
+            candidates[trial] = candidate
+        lowest = np.inf
+        for candidate in candidates:
+            potential = _potential(closest, distances, candidate, len(closest))
             if potential < lowest:
                 lowest = potential
                 seeds[c] = candidate

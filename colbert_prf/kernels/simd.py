@@ -114,6 +114,17 @@ class Arrays:
         lanes = ir.Constant(vector(INT32, count // 2), list(range(start, count, 2)))
         return self.builder.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), lanes)
 
+    def sum_of_lanes(self, value: Any) -> Any:
+        """Add up the lanes of a vector of floats, a power of two: one half to the other, and so on."""
+        while (count := value.type.count) > 1:
+            low, high = (
+                ir.Constant(vector(INT32, count // 2), list(range(start, start + count // 2)))
+                for start in (0, count // 2)
+            )
+            halves = [self.builder.shuffle_vector(value, value, lanes) for lanes in (low, high)]
+            value = self.builder.fadd(*halves)
+        return self.builder.extract_element(value, ir.Constant(INT32, 0))
+
     def accumulators(self, rows: int, columns: int, kind: ir.VectorType, zero: float) -> list[list[Any]]:
         """Zeroed stack variables, which LLVM promotes to registers."""
         allocate: Any = cgutils.alloca_once

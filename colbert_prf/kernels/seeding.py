@@ -160,11 +160,11 @@ def choose_seeds(distances: Array, uniforms: Array, seeds: Array) -> None:
                 candidate -= 1
             candidates[trial] = candidate
         lowest = np.inf
-        for candidate in candidates:
-            potential = _potential(closest, distances, candidate, len(closest))
+        for drawn in candidates:
+            potential = _potential(closest, distances, drawn, len(closest))
             if potential < lowest:
                 lowest = potential
-                seeds[c] = candidate
+                seeds[c] = drawn
         row = distances[seeds[c]]
         for i in range(len(closest)):
             closest[i] = row[i] if row[i] < closest[i] else closest[i]

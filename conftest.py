@@ -14,6 +14,7 @@ KERNELS = Path(__file__).parent / "colbert_prf" / "kernels"
 
 
 def pytest_configure() -> None:
+    """Remove machine code that is older than a kernel."""
     kept = list(KERNELS.glob("__pycache__/*.nb?"))
     newest = max(file.stat().st_mtime for file in KERNELS.glob("*.py"))
     if any(file.stat().st_mtime < newest for file in kept):

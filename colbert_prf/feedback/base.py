@@ -24,6 +24,8 @@ __all__ = ["Added", "Feedback", "expanded", "likely_tokens", "most_likely", "req
 
 LARGEST = 1e30
 """Of a parameter that is multiplied into weights."""
+LARGEST_WEIGHT = float(np.finfo(np.float32).max)
+"""Of a vector of a query."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,9 +127,12 @@ class Feedback(ABC):
         """Expand a query from at least one document that has vectors, given as id and position."""
 
     def weights_of(self, query: EncodedQuery, sigmas: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-        """The weights of expansion vectors with these σ."""
-        total = sum(sigmas.tolist())
+        """The weights of expansion vectors with these σ, finite and not negative as they are."""
+        values: list[float] = sigmas.tolist()
+        total = sum(values)
         unit = sum(query.weights.tolist()) / total if self.relative and total > 0 else 1.0
+        if not self.beta * unit * max(values, default=0.0) < LARGEST_WEIGHT:
+            raise InputError(f"with beta={self.beta} the vectors added weigh more than a float32 holds; lower it")
         return (self.beta * unit * sigmas).astype(np.float32)
 
     def _pushed(self, expansion: Expansion, source: FeedbackSource, non_relevant: Sequence[str]) -> Expansion:

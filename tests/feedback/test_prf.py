@@ -207,6 +207,12 @@ def test_bad_parameters_are_refused(parameters, message):
         ColbertPRF(**parameters)
 
 
+def test_weights_that_no_float32_holds_are_refused(memory, goldfish):
+    heavy = EncodedQuery(goldfish.token_ids, goldfish.vectors, np.full(len(goldfish), 1e30, np.float32))
+    with pytest.raises(InputError, match=r"with beta=1e\+20 the vectors added weigh more than a float32 holds"):
+        Searcher(memory).search(heavy, feedback=ColbertPRF(beta=1e20))
+
+
 def test_passages_that_are_alike_give_each_vector_once(plane):
     """Three documents with the same two vectors have two clusters, however many are asked for."""
     document = _document(plane, 1)

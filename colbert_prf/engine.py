@@ -85,12 +85,12 @@ def default_exact(k: int) -> int:
     """Of the documents that are only scored anew afterwards, by the ReRanker, how many the first pass scores exactly.
 
     Those that promise least hardly come among the ``k`` best, and cost is the point of a ReRanker; see
-    ``docs/feedback.md``. Up to k = 300 it is all of them.
+    ``docs/feedback.md``. Up to k = 200 it is all of them.
 
     >>> [default_exact(k) for k in (10, 100, 1000)]
-    [610, 700, 1600]
+    [510, 600, 1500]
     """
-    return k + 600
+    return k + 500
 
 
 def default_probes(k: int, num_vectors: int) -> int | None:

@@ -79,7 +79,7 @@ class Gains:
     values
         Their centroid scores as bytes.
     estimates
-        What they give approximately to each document the first pass scores exactly.
+        What they give approximately to each document the first pass scores.
     """
 
     added: EncodedQuery
@@ -112,7 +112,7 @@ def gains_of(
     added
         The vectors and their weights.
     positions
-        Of the documents the first pass scores exactly.
+        Of the documents the first pass scores.
     within
         The stage this is a part of, if any.
     """
@@ -195,7 +195,7 @@ def score_again(
     snapshot, first, gains, k, depths, effort
         As in :func:`find_again`.
     depth
-        The best so many of the first pass; all it scored exactly if left out.
+        The best so many of the first pass; all it scored if left out.
     """
     from colbert_prf.kernels.topk import best
 

@@ -135,9 +135,14 @@ def export_model(model: str | os.PathLike[str], output: str | os.PathLike[str], 
 
 
 def _write_network(checkpoint: MultiVectorEncoder, file: Path) -> None:
-    """Trace ``input_ids, attention_mask -> vectors``, any batch, any length."""
+    """Write ``input_ids, attention_mask -> vectors``, any batch, any length: as a fast graph or traced."""
     import torch
 
+    if (graph := _fast_graph(checkpoint)) is not None:
+        import onnx
+
+        onnx.save(graph, file)
+        return
     network = _network(checkpoint).eval()
     # Two unequal sizes above 1, lest the tracer takes them for constants.
     input_ids = torch.full((2, 13), checkpoint.tokenizer.unk_token_id or 0)
@@ -159,6 +164,33 @@ def _write_network(checkpoint: MultiVectorEncoder, file: Path) -> None:
     except ModuleNotFoundError as error:
         raise MissingExtraError("Exporting to ONNX", extra="hub") from error
     strip_traces(file)
+
+
+def _fast_graph(checkpoint: MultiVectorEncoder) -> Any | None:
+    """The graph of a BERT encoder with one linear projection to unit vectors; None for every other checkpoint."""
+    import torch
+    from sentence_transformers.base.modules import Dense, Normalize
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+    from colbert_prf.encoder.bert_graph import bert_graph
+
+    transformer, *heads = list(checkpoint)
+    heads = [head for head in heads if not isinstance(head, MultiVectorMask)]
+    network: Any = transformer.auto_model
+    if type(network).__name__ != "BertModel" or network.config.hidden_act != "gelu":
+        return None
+    if [type(head) for head in heads] != [Dense, Normalize]:
+        return None
+    if not isinstance(heads[0].activation_function, torch.nn.Identity) or getattr(heads[0], "residual", None):
+        return None
+    dense: Any = heads[0].linear
+    return bert_graph(
+        {name: tensor.detach().cpu().float().numpy() for name, tensor in network.state_dict().items()},
+        heads=network.config.num_attention_heads,
+        epsilon=network.config.layer_norm_eps,
+        projection=dense.weight.detach().cpu().float().numpy(),
+        bias=None if dense.bias is None else dense.bias.detach().cpu().float().numpy(),
+    )
 
 
 def strip_traces(file: Path) -> None:

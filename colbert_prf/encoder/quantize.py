@@ -53,7 +53,14 @@ def quantize_network(file: Path, tokenization: Tokenization) -> None:
     try:
         quant_pre_process(file, prepared, skip_symbolic_shape=True)
         smooth_network(prepared, (tokenization.document(text) for text in calibration_texts()))
-        quantize_dynamic(prepared, file, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
+        quantize_dynamic(
+            prepared,
+            file,
+            per_channel=True,
+            reduce_range=True,
+            weight_type=QuantType.QInt8,
+            extra_options={"DefaultTensorType": 1},  # shapes of fused operators are not inferred
+        )
     finally:
         prepared.unlink(missing_ok=True)
 

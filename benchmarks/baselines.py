@@ -1,20 +1,25 @@
 """The systems of the paper's table on small collections.
 
 python benchmarks/baselines.py DATA [--systems lexical neural deepct cross-encoder bi-encoder] [--cache DIR]
+    [--cross-encoder FOLDER] [--bi-encoder FOLDER [--pooling cls] [--query-prefix TEXT]]
 
-``deepct`` needs DIR/term-weights.json, made with `colbert-prf term-weights`; ``cross-encoder`` the folder
-DIR/cross-encoder, made with `colbert-prf train`; ``bi-encoder`` the folder DIR/bi-encoder, of sentence-transformers. A
-collection may name a split: `nfcorpus/dev` reads nfcorpus/dev.queries.tsv and dev.qrels.txt.
+``deepct`` needs DIR/term-weights.json, made with `colbert-prf term-weights`; ``cross-encoder`` a folder such as
+ms-marco-MiniLM-L-12-v2, DIR/cross-encoder if it is not named; ``bi-encoder`` one such as bge-small-en-v1.5,
+DIR/bi-encoder if it is not named: ONNX network and tokenizer, or a folder of sentence-transformers. A collection may
+name a split: `nfcorpus/dev` reads nfcorpus/dev.queries.tsv and dev.qrels.txt.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import random
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import get_args
 
 from colbert_prf import (
     BM25,
@@ -22,7 +27,6 @@ from colbert_prf import (
     RM3,
     AverageFeedback,
     BertQE,
-    BiEncoder,
     Bo1,
     ColbertPRF,
     ColbertReranker,
@@ -37,11 +41,13 @@ from colbert_prf import (
     RocchioFeedback,
     Searcher,
     SingleVector,
+    VectorEncoder,
     VectorIndex,
 )
 from colbert_prf.datasets import read_corpus, read_qrels, read_topics
 from colbert_prf.evaluation import evaluate
 from colbert_prf.lexical import TermRegression
+from colbert_prf.single_vector.encoders import Pooling
 
 COLLECTIONS = ("vaswani", "nfcorpus", "scifact")
 MEASURES = ("AP", "nDCG@10", "R@1000")
@@ -108,16 +114,21 @@ def deepct(folder: Path, cache: Path) -> Mapping[str, Retriever]:
     return {"DeepCT": BM25(index), "DeepCT, k1=10, b=0.9": BM25(index, k1=10, b=0.9)}
 
 
-def cross_encoder(folder: Path, cache: Path) -> Mapping[str, Retriever]:
-    bm25, scorer = BM25(terms(folder, cache)), PairScorer.load(cache / "cross-encoder")
+def cross_encoder(folder: Path, cache: Path, *, model: Path | None) -> Mapping[str, Retriever]:
+    bm25, scorer = BM25(terms(folder, cache)), PairScorer.load(model or cache / "cross-encoder")
     return {
         "BM25": bm25,
         **{f"BM25+BERT, best {depth}": CrossEncoderReranker(bm25, scorer, depth=depth) for depth in DEPTHS},
     }
 
 
-def bi_encoder(folder: Path, cache: Path) -> Mapping[str, Retriever]:
-    path, encoder = cache / f"{folder.name}.bi-encoder", BiEncoder(str(cache / "bi-encoder"))
+def bi_encoder(
+    folder: Path, cache: Path, *, model: Path | None, pooling: Pooling | None, query_prefix: str | None
+) -> Mapping[str, Retriever]:
+    model = model or cache / "bi-encoder"
+    encoder = VectorEncoder.load(model, pooling=pooling, query_prefix=query_prefix)
+    digest = hashlib.sha256(encoder.name.encode()).hexdigest()[:8]
+    path = cache / f"{folder.name}.{model.name}.{digest}.bi-encoder"
     if not path.is_dir():
         VectorIndex.create(path, read_corpus(folder / "collection.tsv.gz", empty="keep"), encoder)
     index = VectorIndex.open(path)
@@ -129,13 +140,19 @@ def bi_encoder(folder: Path, cache: Path) -> Mapping[str, Retriever]:
     }
 
 
-SYSTEMS: dict[str, Callable[[Path, Path], Mapping[str, Retriever]]] = {
-    "lexical": lexical,
-    "neural": neural,
-    "deepct": deepct,
-    "cross-encoder": cross_encoder,
-    "bi-encoder": bi_encoder,
-}
+SYSTEMS = ("lexical", "neural", "deepct", "cross-encoder", "bi-encoder")
+
+
+def systems_of(arguments: argparse.Namespace) -> dict[str, Callable[[Path, Path], Mapping[str, Retriever]]]:
+    """By their names on the command line: a function from the folder of a collection and the cache."""
+    settings = {"pooling": arguments.pooling, "query_prefix": arguments.query_prefix}
+    return {
+        "lexical": lexical,
+        "neural": neural,
+        "deepct": deepct,
+        "cross-encoder": partial(cross_encoder, model=arguments.cross_encoder),
+        "bi-encoder": partial(bi_encoder, model=arguments.bi_encoder, **settings),
+    }
 
 
 def main() -> None:
@@ -144,15 +161,20 @@ def main() -> None:
     parser.add_argument("--systems", choices=SYSTEMS, nargs="+", default=["lexical", "neural"])
     parser.add_argument("--collections", nargs="+", default=COLLECTIONS)
     parser.add_argument("--cache", type=Path, help="where indexes are kept; made anew if left out")
+    parser.add_argument("--cross-encoder", type=Path, help="its folder (default: DIR/cross-encoder)")
+    parser.add_argument("--bi-encoder", type=Path, help="its folder (default: DIR/bi-encoder)")
+    parser.add_argument("--pooling", choices=get_args(Pooling), help="of the bi-encoder, if its folder does not say")
+    parser.add_argument("--query-prefix", help="of the bi-encoder, such as bge-small-en-v1.5 has")
     parser.add_argument("--topics", type=int, help="so many topics only, drawn at random")
     arguments = parser.parse_args()
+    builders = systems_of(arguments)
     with TemporaryDirectory() as temporary:
         cache = arguments.cache or Path(temporary)
         cache.mkdir(parents=True, exist_ok=True)
         for name in arguments.collections:
             folder, _, split = name.partition("/")
             for kind in arguments.systems:
-                systems = SYSTEMS[kind](arguments.data / folder, cache)
+                systems = builders[kind](arguments.data / folder, cache)
                 report(arguments.data / folder, split and f"{split}.", arguments.topics, systems)
 
 

@@ -12,42 +12,43 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.encoder.base import available_cores
 from colbert_prf.encoder.ordered import ordered_map
-from colbert_prf.encoder.text import valid_document
+from colbert_prf.encoder.text_network import TextNetwork
 from colbert_prf.errors import MissingExtraError, ModelError
 
 __all__ = ["OnnxPairScorer", "PairScorer", "TorchPairScorer"]
 
-SETTINGS, TOKENIZER, NETWORK = "cross_encoder.json", "tokenizer.json", "model.onnx"
-FORMAT = 1
+SETTINGS, FORMAT = "cross_encoder.json", 1
 
 
 class PairScorer(ABC):
     """Scores passages for a query, each pair on its own: a cross-encoder."""
 
     @staticmethod
-    def load(model: str | os.PathLike[str], *, threads: int | None = None) -> PairScorer:
+    def load(model: str | os.PathLike[str], *, threads: int | None = None, max_length: int | None = None) -> PairScorer:
         """Open a cross-encoder.
 
         Parameters
         ----------
         model
-            A folder with an exported one, such as ``colbert-prf train --kind cross-encoder`` makes; or, with the extra
-            ``[hub]``, any ``CrossEncoder`` sentence-transformers opens: a folder, or a name on the hub.
+            A folder with ``tokenizer.json``, and ``model.onnx`` or ``onnx/model.onnx``, such as optimum exports or
+            ``colbert-prf train --kind cross-encoder`` makes; or, with the extra ``[hub]``, any ``CrossEncoder``
+            sentence-transformers opens: a folder, or a name on the hub.
         threads
-            Pairs scored at once by an exported one; as many as there are cores if left out.
+            Pairs scored at once by an ONNX network; as many as there are cores if left out.
+        max_length
+            Tokens of a pair; what the model says, at most 512, if left out.
 
         Raises
         ------
         ModelError
-            If there is no such model, or it is damaged.
+            If there is no such model, it is damaged, or it is no cross-encoder with one score.
         MissingExtraError
             If it needs PyTorch and the extra is not installed.
         """
-        if (Path(model) / SETTINGS).is_file():
-            return OnnxPairScorer(model, threads=threads)
-        return TorchPairScorer(os.fspath(model))
+        if (Path(model) / SETTINGS).is_file() or TextNetwork.is_in(model):
+            return OnnxPairScorer(model, threads=threads, max_length=max_length)
+        return TorchPairScorer(os.fspath(model), max_length=max_length)
 
     @abstractmethod
     def scores(
@@ -72,31 +73,23 @@ class OnnxPairScorer(PairScorer):
     Parameters
     ----------
     folder
-        With ``model.onnx``, ``tokenizer.json`` and ``cross_encoder.json``.
+        What :class:`~colbert_prf.encoder.text_network.TextNetwork` opens; ``cross_encoder.json``, which ``colbert-prf
+        train`` writes, says how long a pair is.
     threads
         Pairs scored at once; as many as there are cores if left out.
+    max_length
+        Tokens of a pair; what the folder says if left out.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, threads: int | None = None) -> None:
-        import onnxruntime
-        from tokenizers import Tokenizer
-
-        self.folder = Path(folder)
-        self.threads = threads or available_cores()
-        settings = self._settings()
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            self._tokenizer = Tokenizer.from_file(str(self.folder / TOKENIZER))
-            self._session = onnxruntime.InferenceSession(
-                str(self.folder / NETWORK), options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # neither library's exceptions share a base but Exception
-            reason = str(error).splitlines()[0]
-            raise ModelError(f"{folder}: the cross-encoder cannot be opened ({reason}); export it again") from error
-        self._inputs = [item.name for item in self._session.get_inputs()]
-        self._tokenizer.enable_truncation(settings["max_length"])
+    def __init__(
+        self, folder: str | os.PathLike[str], *, threads: int | None = None, max_length: int | None = None
+    ) -> None:
+        settings = Path(folder) / SETTINGS
+        if settings.is_file():
+            trained_length = _trained_length(settings)
+            max_length = trained_length if max_length is None else max_length
+        self.network = TextNetwork(folder, pairs=True, max_length=max_length, threads=threads)
+        self._output = _score_of(self.network)
 
     def scores(
         self, query: str, texts: Sequence[str], *, progress: Callable[[int], object] | None = None
@@ -104,27 +97,43 @@ class OnnxPairScorer(PairScorer):
         """The score of each text."""
 
         def score(text: str) -> float:
-            pair = self._tokenizer.encode(valid_document(query), valid_document(text))
-            given = {"input_ids": pair.ids, "attention_mask": pair.attention_mask, "token_type_ids": pair.type_ids}
-            inputs = {name: np.array([given[name]], dtype=np.int64) for name in self._inputs}
-            found = float(np.ravel(self._session.run(None, inputs)[0])[0])
+            value = self.network.run(self._output, query, text).item()
             if progress is not None:
                 progress(1)
-            return found
+            return value
 
-        return np.fromiter(ordered_map(score, texts, threads=self.threads), dtype=np.float64, count=len(texts))
+        scored = ordered_map(score, texts, threads=self.network.threads)
+        return np.fromiter(scored, dtype=np.float64, count=len(texts))
 
-    def _settings(self) -> dict[str, Any]:
-        path = self.folder / SETTINGS
-        try:
-            settings = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ModelError(f"{path}: no cross-encoder ({error})") from error
-        if not isinstance(settings, dict) or settings.get("format") != FORMAT:
-            raise ModelError(f"{path}: not a cross-encoder of format {FORMAT}; export it again")
-        if not isinstance(settings.get("max_length"), int) or settings["max_length"] < 1:
-            raise ModelError(f"{path}: max_length must be a positive number, found {settings.get('max_length')!r}")
-        return settings
+
+def _score_of(network: TextNetwork) -> str:
+    """The name of the output with one score a pair."""
+    name = "logits" if "logits" in network.output_shapes else next(iter(network.output_shapes))
+    shape = network.output_shapes[name]
+    if shape in ((1,), (1, 1)):
+        return name
+    found = network.describe_outputs()
+    if len(shape) == 2:
+        advice = f"a classifier with {shape[1]} labels is none; give a cross-encoder trained with one label"
+    else:
+        advice = (
+            "hidden states come from a text encoder: open it with VectorEncoder.load, or export the cross-encoder "
+            "with optimum-cli export onnx --task text-classification"
+        )
+    raise ModelError(f"{network.network_file}: a cross-encoder gives one score a pair, found {found}; {advice}")
+
+
+def _trained_length(path: Path) -> int:
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: no cross-encoder ({error})") from error
+    if not isinstance(settings, dict) or settings.get("format") != FORMAT:
+        raise ModelError(f"{path}: not a cross-encoder of format {FORMAT}; export it again")
+    length = settings.get("max_length")
+    if not isinstance(length, int) or length < 1:
+        raise ModelError(f"{path}: max_length must be a positive number, found {length!r}")
+    return length
 
 
 class TorchPairScorer(PairScorer):
@@ -136,16 +145,18 @@ class TorchPairScorer(PairScorer):
         A folder, a name on the hub such as ``cross-encoder/ms-marco-MiniLM-L6-v2``, or a ``CrossEncoder``.
     batch_size
         Pairs per forward pass.
+    max_length
+        Tokens of a pair, for a model opened by its name; what the model says if left out.
     """
 
-    def __init__(self, model: Any, *, batch_size: int = 32) -> None:
+    def __init__(self, model: Any, *, batch_size: int = 32, max_length: int | None = None) -> None:
         try:
             from sentence_transformers import CrossEncoder
         except ImportError as error:
             raise MissingExtraError("A cross-encoder that is not exported", extra="hub") from error
         if isinstance(model, str):
             try:
-                model = CrossEncoder(model)
+                model = CrossEncoder(model, max_length=max_length)
             except (OSError, ValueError) as error:
                 raise ModelError(f"{model}: no cross-encoder that sentence-transformers opens ({error})") from error
         self.model = model

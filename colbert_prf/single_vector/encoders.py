@@ -2,24 +2,87 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
 from colbert_prf.encoder import Encoder
-from colbert_prf.errors import MissingExtraError, ModelError
+from colbert_prf.encoder.text_network import TextNetwork
+from colbert_prf.errors import InputError, MissingExtraError, ModelError
 from colbert_prf.types import Vectors
 
-__all__ = ["BiEncoder", "MeanEncoder", "VectorEncoder", "mean_vectors"]
+__all__ = ["BiEncoder", "MeanEncoder", "Pooling", "VectorEncoder", "mean_vectors"]
+
+Pooling = Literal["cls", "mean"]
 
 BATCH = 256
 
 
 class VectorEncoder(ABC):
     """Texts in, a vector for each out; two vectors are compared by their inner product."""
+
+    @staticmethod
+    def load(
+        model: str | os.PathLike[str],
+        *,
+        pooling: Pooling | None = None,
+        query_prefix: str | None = None,
+        document_prefix: str | None = None,
+        normalise: bool | None = None,
+        max_length: int | None = None,
+        threads: int | None = None,
+    ) -> VectorEncoder:
+        """Open a text encoder.
+
+        Parameters
+        ----------
+        model
+            A folder with ``tokenizer.json``, and ``model.onnx`` or ``onnx/model.onnx``, such as optimum exports; or,
+            with the extra ``[hub]``, any bi-encoder of sentence-transformers: see :class:`BiEncoder`.
+        pooling, query_prefix, document_prefix, normalise, max_length, threads
+            Of an ONNX network, what its folder does not say or says otherwise: see
+            :class:`~colbert_prf.single_vector.onnx_encoder.OnnxVectorEncoder`.
+
+        Raises
+        ------
+        ModelError
+            If there is no such model, or it is damaged or of another kind.
+        InputError
+            If settings of an ONNX network are given for a bi-encoder, which has its own.
+        MissingExtraError
+            If it needs PyTorch and the extra is not installed.
+
+        Examples
+        --------
+        bge-small-en-v1.5, from a folder that does not say how it pools::
+
+            prefix = "Represent this sentence for searching relevant passages: "
+            VectorEncoder.load("models/bge-small-en-v1.5", pooling="cls", query_prefix=prefix)
+        """
+        from colbert_prf.single_vector.onnx_encoder import OnnxVectorEncoder, further_layers
+
+        settings = {
+            "pooling": pooling,
+            "query_prefix": query_prefix,
+            "document_prefix": document_prefix,
+            "normalise": normalise,
+            "max_length": max_length,
+            "threads": threads,
+        }
+        given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+        if TextNetwork.is_in(model) and not further_layers(Path(model)):
+            return OnnxVectorEncoder(model, **given)
+        if given:
+            raise InputError(
+                f"{', '.join(given)}: for a folder with an ONNX network, which {os.fspath(model)} is not; leave them "
+                "out for a bi-encoder of sentence-transformers, or give a folder with model.onnx"
+            )
+        return BiEncoder(os.fspath(model))
 
     @property
     @abstractmethod

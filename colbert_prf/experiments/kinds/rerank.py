@@ -94,6 +94,9 @@ def bert_qe(
 
 
 @system("cross-encoder", models=("model",))
-def cross_encoder(context: Context, *, first: Retriever, model: str, depth: int | None = None) -> Retriever:
+def cross_encoder(
+    context: Context, *, first: Retriever, model: str, depth: int | None = None, max_length: int | None = None
+) -> Retriever:
     """A cross-encoder over the candidates of another row; ``model`` is what :meth:`PairScorer.load` opens."""
-    return CrossEncoderReranker(WithTexts(first, context), PairScorer.load(model), depth=depth)
+    scorer = PairScorer.load(model, max_length=max_length)
+    return CrossEncoderReranker(WithTexts(first, context), scorer, depth=depth)

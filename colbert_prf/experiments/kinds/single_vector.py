@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from colbert_prf.errors import InputError
 from colbert_prf.experiments.context import Context, slug
 from colbert_prf.experiments.digests import digest_of_encoder, digest_of_model
 from colbert_prf.experiments.registry import system
 from colbert_prf.retriever import Retriever
 from colbert_prf.single_vector import (
     AverageFeedback,
-    BiEncoder,
     MeanEncoder,
     RocchioFeedback,
     SingleVector,
@@ -19,15 +19,31 @@ from colbert_prf.single_vector import (
     VectorFeedback,
     VectorIndex,
 )
+from colbert_prf.single_vector.encoders import Pooling
+from colbert_prf.single_vector.onnx_encoder import OnnxVectorEncoder
 
 __all__ = ["single_vector"]
 
 
-@system("single-vector", models=("model",))
+NETWORK_SETTINGS = ("pooling", "query_prefix", "document_prefix", "normalise", "max_length")
+
+
+def _check(model: str | None = None, **given: Any) -> None:
+    misplaced = [name for name in NETWORK_SETTINGS if name in given]
+    if model is None and misplaced:
+        raise InputError(f"{', '.join(misplaced)}: of an ONNX network, and there is no model; name its folder as model")
+
+
+@system("single-vector", check=_check, models=("model",))
 def single_vector(
     context: Context,
     *,
     model: str | None = None,
+    pooling: Pooling | None = None,
+    query_prefix: str | None = None,
+    document_prefix: str | None = None,
+    normalise: bool | None = None,
+    max_length: int | None = None,
     exact: bool = True,
     ef: int = 256,
     feedback: Literal["average", "rocchio"] | None = None,
@@ -42,7 +58,10 @@ def single_vector(
     context
         Of the collection.
     model
-        A bi-encoder of sentence-transformers (``[hub]``); the mean of ColBERT's vectors, from the index, if left out.
+        What :meth:`VectorEncoder.load` opens: a folder with an ONNX network, or a bi-encoder of sentence-transformers
+        (``[hub]``); the mean of ColBERT's vectors, from the index, if left out.
+    pooling, query_prefix, document_prefix, normalise, max_length
+        Of an ONNX network, where its folder does not say.
     exact, ef
         Whether every vector is looked at, or a graph, and how widely.
     feedback, feedback_docs, alpha, beta
@@ -53,9 +72,20 @@ def single_vector(
         average = feedback == "average"
         rocchio = RocchioFeedback(feedback_docs=feedback_docs, alpha=alpha, beta=beta)
         method = AverageFeedback(feedback_docs=feedback_docs) if average else rocchio
-    encoder: VectorEncoder = BiEncoder(model) if model else MeanEncoder(context.encoder)
-    mean = f"mean.{context.bits}.{digest_of_encoder(context.model)[:8]}"
-    path = context.path(f"{_folder_name(model) if model else mean}.vectors")
+    if model:
+        encoder = VectorEncoder.load(
+            model,
+            pooling=pooling,
+            query_prefix=query_prefix,
+            document_prefix=document_prefix,
+            normalise=normalise,
+            max_length=max_length,
+        )
+        name = _folder_name(model, encoder)
+    else:
+        encoder = MeanEncoder(context.encoder)
+        name = f"mean.{context.bits}.{digest_of_encoder(context.model)[:8]}"
+    path = context.path(f"{name}.vectors")
     if not context.is_built(path):
         context.note_building(path)
         if model:
@@ -65,6 +95,8 @@ def single_vector(
     return SingleVector(VectorIndex.open(path), encoder, feedback=method, exact=exact, ef=ef)
 
 
-def _folder_name(model: str) -> str:
-    """One model told from another that was in the same place."""
+def _folder_name(model: str, encoder: VectorEncoder) -> str:
+    """One model told from another that was in the same place, or that encodes documents in another way."""
+    if isinstance(encoder, OnnxVectorEncoder):
+        return f"{slug(model)}.{encoder.fingerprint[:8]}"
     return f"{slug(model)}.{digest_of_model(model)[:8]}" if Path(model).exists() else slug(model)

@@ -3,7 +3,7 @@
     python benchmarks/effectiveness.py choose DATA --cache DIR
     python benchmarks/effectiveness.py pool DATA --cache DIR --bits 16 --bits 4 --bits 2
 
-``choose`` compares values of β, relative and absolute, on vaswani, nfcorpus (dev) and scifact, by the best 100
+``choose`` compares values of ``weight`` and of β on vaswani, nfcorpus (dev) and scifact, by the best 100
 documents at 4 bits: the sets that chose the default. ``pool`` reports on TREC DL 2019 and 2020 over the closed pool of
 41,867 passages, with the defaults: nothing was chosen there. DATA has a folder for each collection. Indexes are made
 once and kept in the cache.
@@ -23,8 +23,8 @@ from colbert_prf.progress import progress_bar
 
 DEPTH, CHOOSING_DEPTH, CHOOSING_BITS = 1000, 100, 4
 MEASURES = ("AP", "nDCG@10", "RR", "R@1000")
-BETAS = (0.05, 0.1, 0.2, 0.5)
-ABSOLUTE_BETAS = (0.02, 0.1)
+WEIGHTS = (0.05, 0.1, 0.2, 0.5)
+BETAS = (0.02, 0.1)
 SYSTEMS: dict[str, Feedback | None] = {
     "first pass": None,
     "Ranker": ColbertPRF(),
@@ -34,8 +34,8 @@ SYSTEMS: dict[str, Feedback | None] = {
     "Ranker, ICTF": ColbertPRF(weighting="ictf"),
     "Ranker, mean cosine": ColbertPRF(weighting="cosine"),
     "CentroidPRF": CentroidPRF(),
-    "Ranker, β=0.1 absolute": ColbertPRF(beta=0.1, relative=False),
-    "Ranker, β=1 absolute": ColbertPRF(beta=1.0, relative=False),
+    "Ranker, β=0.1 absolute": ColbertPRF(beta=0.1),
+    "Ranker, β=1 absolute": ColbertPRF(beta=1.0),
     "compat paper, β=1": ColbertPRF(compat="paper", beta=1.0),
     "compat paper, β=0.1": ColbertPRF(compat="paper", beta=0.1),
 }
@@ -59,6 +59,7 @@ class Topics:
 
 
 CHOOSING = {
+    "dl21": Topics("msmarco-v2-dl21", "queries.tsv", "qrels.txt", relevance=2),
     "vaswani": Topics("vaswani", "queries.tsv", "qrels.txt"),
     "nfcorpus dev": Topics("nfcorpus", "dev.queries.tsv", "dev.qrels.txt"),
     "scifact": Topics("scifact", "queries.tsv", "qrels.txt"),
@@ -111,16 +112,16 @@ def as_run(rankings: Iterable[tuple[str, Ranking]]) -> dict[str, dict[str, float
 
 
 def choose(data: Path, cache: Path) -> None:
-    """A table of β for each choosing set."""
+    """A table of weights and of β for each choosing set."""
     rows: dict[str, list[str]] = {}
     for name, topics in CHOOSING.items():
         searcher = open_searcher(data, cache, topics.collection, CHOOSING_BITS)
         texts, qrels = topics.read(data)
         queries = encode(searcher, texts)
         methods: dict[str, Feedback | None] = {"first pass": None}
+        methods |= {f"weight={weight}": ColbertPRF(weight=weight) for weight in WEIGHTS}
         methods |= {f"β={beta}": ColbertPRF(beta=beta) for beta in BETAS}
-        methods |= {f"absolute β={beta}": ColbertPRF(beta=beta, relative=False) for beta in ABSOLUTE_BETAS}
-        methods |= {f"CentroidPRF β={beta}": CentroidPRF(beta=beta) for beta in BETAS[1:3]}
+        methods |= {f"CentroidPRF weight={weight}": CentroidPRF(weight=weight) for weight in WEIGHTS[1:3]}
         runs = {
             label: as_run(answers(searcher, queries, method, f"{name}, {label}", CHOOSING_DEPTH))
             for label, method in methods.items()

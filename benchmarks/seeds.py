@@ -21,8 +21,8 @@ from colbert_prf.evaluation import evaluate
 MEASURES = ("AP", "nDCG@10")
 SYSTEMS = {
     "Ranker": ColbertPRF(),
-    "Ranker, β=0.1 absolute": ColbertPRF(beta=0.1, relative=False),
-    "Ranker, β=0.1 absolute, all 24 centroids": ColbertPRF(beta=0.1, relative=False, expansion_vectors=24),
+    "Ranker, β=0.1 absolute": ColbertPRF(beta=0.1),
+    "Ranker, β=0.1 absolute, all 24 centroids": ColbertPRF(beta=0.1, expansion_vectors=24),
 }
 
 

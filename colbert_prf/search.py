@@ -110,8 +110,8 @@ class Searcher:
         rescore
             Documents scored exactly; by default 200, 500 or 2,300 for k of 10, 100 or 1,000, of which a ReRanker scores
             the 800 that promise least by centroids alone. With ``feedback`` also those scored exactly with the expanded
-            query: by default all for k up to 100, and for 1,000 the best 150 at the default β; below them the part of
-            the added vectors is approximate. Not with the preset ``paper``, which scores all it looks at.
+            query: by default all for k up to 100, and for 1,000 the best 150 at the default weight; below them the part
+            of the added vectors is approximate. Not with the preset ``paper``, which scores all it looks at.
         threads
             For this search.
         allowed

@@ -5,7 +5,7 @@
         scifact.index:../shared/data/scifact:qrels.txt:queries.tsv
 
 Prints a Markdown table. The threshold of each collection is the best one, by AP, on the other collections. Damped
-weights are rounded to halves of β. "better of both" takes for each query the better of first pass and feedback.
+weights are rounded to halves. "better of both" takes for each query the better of first pass and feedback.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from colbert_prf.feedback.source import FeedbackSource, source_of
 DEPTH, SCORES = 1000, 100
 """Documents of a run, and of the first pass that the spread is taken over."""
 LEVELS = 2
-"""Feedback is run with 0, 1/2 and 2/2 of β."""
+"""Feedback is run with 0, 1/2 and 2/2 of its weight."""
 Values = npt.NDArray[np.float64]
 
 
@@ -52,7 +52,7 @@ def report(collections: list[Collection]) -> None:
     print("|---|" + "---|" * len(collections) + "---|")
     show("first pass", [collection.values[0] for collection in collections], collections)
     show("feedback always", [collection.values[-1] for collection in collections], collections)
-    show("half of β always", [collection.values[LEVELS // 2] for collection in collections], collections)
+    show("half the weight always", [collection.values[LEVELS // 2] for collection in collections], collections)
     for confidence in collections[0].confidences:
         for damp in (False, True):
             rows, notes = [], []
@@ -114,7 +114,7 @@ def confidences_of(before: Ranking, expansion: Expansion, source: FeedbackSource
 
 
 def chosen_levels(confidences: Values, threshold: float, *, damp: bool) -> npt.NDArray[np.int64]:
-    """How many parts of β each query gets."""
+    """How many parts of the weight each query gets."""
     below = np.round(LEVELS * confidences / threshold) if damp and threshold > 0 else 0
     return np.where(confidences >= threshold, LEVELS, below).astype(np.int64)
 

@@ -93,7 +93,7 @@ def test_a_reranker_goes_as_deep_as_it_is_told(deep, monkeypatch):
     monkeypatch.setattr(passes, "default_depths", lambda *_: Depths(NUM_DOCUMENTS, NUM_DOCUMENTS))
     searcher, feedback = (
         Searcher(deep),
-        ColbertPRF(rerank=True, rerank_depth=380, clusters=4, expansion_vectors=4, beta=3),
+        ColbertPRF(rerank=True, rerank_depth=380, clusters=4, expansion_vectors=4, weight=3),
     )
     raised = 0
     for seed in range(20):

@@ -56,7 +56,7 @@ def expansions(
     Examples:
       colbert-prf expansions my.index "do goldfish grow" "what is mamey"
       colbert-prf expansions my.index --topics queries.tsv --topic 490595 --format latex
-      colbert-prf expansions my.index --topics queries.tsv --beta 1 --absolute-beta --format csv -o expansions.csv
+      colbert-prf expansions my.index --topics queries.tsv --beta 1 --format csv -o expansions.csv
     """
     asked = _asked(queries, topics, topic_ids)
     feedback = feedback_from({**options, "feedback": options.get("feedback") or "prf"})

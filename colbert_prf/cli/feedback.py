@@ -13,21 +13,32 @@ from colbert_prf.errors import InputError
 from colbert_prf.feedback import Feedback
 from colbert_prf.feedback.clustering import CLUSTERINGS
 from colbert_prf.feedback.methods import METHODS, make_feedback
+from colbert_prf.feedback.strength import DEFAULT_AS_PUBLISHED
 from colbert_prf.feedback.weighting import WEIGHTINGS
 
-__all__ = ["feedback_from", "feedback_options", "marking_options", "tuning_option"]
+__all__ = ["absolute_beta_option", "feedback_from", "feedback_options", "marking_options", "tuning_option"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _COUNT, _AMOUNT = click.IntRange(min=1), click.FloatRange(min=0)
+_AS_PUBLISHED = f"{DEFAULT_AS_PUBLISHED.name} {DEFAULT_AS_PUBLISHED.value}"
 _TUNING: dict[str, tuple[click.ParamType[Any], str]] = {
     "feedback_docs": (_COUNT, "Passages learned from: the best of the first pass."),
     "clusters": (_COUNT, "Clusters of their vectors, K."),
     "expansion_vectors": (_COUNT, "Vectors added to the query, at most as many as clusters."),
-    "beta": (_AMOUNT, "β, how much the added vectors count, relative to the query; 0 leaves the ranking alone."),
+    "weight": (
+        _AMOUNT,
+        "What the added vectors weigh together, relative to the query: 0.5 is half as much as the query; 0 leaves the "
+        "ranking alone.",
+    ),
+    "beta": (
+        _AMOUNT,
+        "The paper's β, instead of --weight: an added vector weighs β·σ, so with 0.5 one of σ = 4 weighs 2, as much as "
+        "two query vectors of weight 1.",
+    ),
     "clustering": (click.Choice(CLUSTERINGS), "How vectors are clustered."),
     "weighting": (click.Choice(WEIGHTINGS), "What weighs an added vector, σ."),
-    "compat": (click.Choice(["paper"]), "Cluster as the authors' code does; β is then the paper's, as is."),
+    "compat": (click.Choice(["paper"]), f"Cluster as the authors' code does; the default is then {_AS_PUBLISHED}."),
 }
 """Names are those of fields of the classes in ``METHODS``."""
 
@@ -39,6 +50,18 @@ def tuning_option(name: str, *, multiple: bool = False) -> Callable[[Command], C
     return click.option(flag, name, type=kind, multiple=multiple, help=f"{text}{_defaults(name)}")
 
 
+def absolute_beta_option(command: Command) -> Command:
+    """The option ``--absolute-beta`` of old, which says what to write instead."""
+
+    def refuse(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+        if given:
+            raise click.UsageError(
+                "--absolute-beta is gone: --beta is now the paper's β without it, and --weight what --beta alone was."
+            )
+
+    return click.option("--absolute-beta", is_flag=True, hidden=True, expose_value=False, callback=refuse)(command)
+
+
 def feedback_options(command: Command) -> Command:
     """The options from which :func:`feedback_from` makes a feedback method."""
     options = [
@@ -47,7 +70,7 @@ def feedback_options(command: Command) -> Command:
         ),
         click.option("--rerank", is_flag=True, help="Score the passages of the first pass anew; do not search again."),
         *(tuning_option(name) for name in _TUNING),
-        click.option("--absolute-beta", is_flag=True, help="An added vector weighs β·σ, as in the paper."),
+        absolute_beta_option,
     ]
     for option in reversed(options):
         command = option(command)
@@ -93,8 +116,6 @@ def feedback_from(options: Mapping[str, Any]) -> Feedback | None:
     given = {name: options[name] for name in _TUNING if options.get(name) is not None}
     if options.get("rerank"):
         given["rerank"] = True
-    if options.get("absolute_beta"):
-        given["relative"] = False
     if (chosen := options.get("feedback")) is None:
         marked = [name for name in ("relevant", "non_relevant") if options.get(name)]
         if unused := [*given, *marked]:
@@ -113,13 +134,15 @@ def _refuse_foreign(given: Mapping[str, Any], chosen: str) -> None:
         if name not in known:
             others = " or ".join(other for other, method in METHODS.items() if hasattr(method, name))
             raise click.UsageError(f"{_flag(name)} does not apply to --feedback {chosen}, only to {others}.")
+    if "weight" in given and "beta" in given:
+        raise click.UsageError("give --weight, relative to the query, or --beta, the paper's, not both.")
     if "compat" in given and "clustering" in given:
         raise click.UsageError("--clustering does not apply to --compat paper, which clusters in its own way.")
 
 
 def _defaults(name: str) -> str:
     """The default of a parameter, once where all methods agree, and which methods have it."""
-    found = {label: getattr(method, name) for label, method in METHODS.items() if hasattr(method, name)}
+    found = {label: _default(method, name) for label, method in METHODS.items() if hasattr(method, name)}
     only = "" if len(found) == len(METHODS) else f" With {' or '.join(found)} only."
     if set(found.values()) == {None}:
         return only
@@ -128,8 +151,13 @@ def _defaults(name: str) -> str:
     return f" Default: {first[1]}{more}.{only}"
 
 
+def _default(method: type[Feedback], name: str) -> object:
+    strength = method().strength
+    return strength.value if name == strength.name else getattr(method, name)
+
+
 def _flag(name: str) -> str:
-    return "--absolute-beta" if name == "relative" else "--" + name.replace("_", "-")
+    return "--" + name.replace("_", "-")
 
 
 def _in_flags(message: str) -> str:

@@ -53,7 +53,7 @@ def run(
     Examples:
       colbert-prf run my.index queries.tsv --output e2e.run.gz
       colbert-prf run my.index queries.tsv -o prf.run.gz --feedback prf
-      colbert-prf run my.index irds:vaswani -o rerank.run --feedback prf --rerank --beta 0.1 --json
+      colbert-prf run my.index irds:vaswani -o rerank.run --feedback prf --rerank --weight 0.1 --json
     """
     from colbert_prf.datasets import read_topics
     from colbert_prf.experiments.running import run_topics

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from colbert_prf.cli.feedback import absolute_beta_option
 from colbert_prf.cli.output import console, json_option, print_json
 from colbert_prf.errors import MissingExtraError
 from colbert_prf.index import Index
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep"]
 
-PARAMETERS = ("clusters", "expansion_vectors", "feedback_docs", "beta")
-STUDIES = ("expansion", "feedback_docs", "beta")
+PARAMETERS = ("clusters", "expansion_vectors", "feedback_docs", "weight", "beta")
+STUDIES = ("expansion", "feedback_docs", "weight", "beta")
 
 
 @click.command()
@@ -37,14 +38,18 @@ STUDIES = ("expansion", "feedback_docs", "beta")
     "no chosen study varies holds for all.",
 )
 @click.option(
-    "--study", "studies", multiple=True, type=click.Choice(STUDIES), help="Can be repeated. Default: all of them."
+    "--study",
+    "studies",
+    multiple=True,
+    type=click.Choice(STUDIES),
+    help="Can be repeated. Default: expansion, feedback_docs, and of weight and beta the one --param names, or weight.",
 )
 @click.option(
     "-m", "--measure", "measures", multiple=True, default=["MAP"], show_default=True, help="The first is drawn."
 )
 @click.option("--rel", "relevance", default=1, show_default=True, type=click.IntRange(min=1), help="As in evaluate.")
 @click.option("-k", "--k", default=1000, show_default=True, type=click.IntRange(min=1), help="Passages per topic.")
-@click.option("--absolute-beta", is_flag=True, help="An added vector weighs β·σ, as in the paper.")
+@absolute_beta_option
 @click.option("--title", help="Over the figures. Default: the name of the index.")
 @click.option("--format", "figure_format", type=click.Choice(["png", "svg", "pdf"]), default="png", show_default=True)
 @json_option
@@ -58,22 +63,23 @@ def sweep(
     measures: tuple[str, ...],
     relevance: int,
     k: int,
-    absolute_beta: bool,
     title: str | None,
     figure_format: str,
     as_json: bool,
 ) -> None:
     """Vary the parameters of ColBERT-PRF over TOPICS with judgements QRELS: the studies of the paper.
 
-    Three studies, each for Ranker and ReRanker: `expansion` varies the clusters K and the vectors added f_e,
-    `feedback_docs` the passages learned from, `beta` their weight; the rest stays at its default. Every topic is
-    searched once and clustered once, so that a study takes minutes. sweep.csv has all values; with the extra [plots]
-    there are lines over the first pass and heat maps of K against f_e. Choose on other topics than those you report on.
+    Four studies, each for Ranker and ReRanker: `expansion` varies the clusters K and the vectors added f_e,
+    `feedback_docs` the passages learned from, `weight` what the vectors added weigh relative to the query, `beta` the
+    paper's β, with which one weighs β·σ; the rest stays at its default. Every topic is searched once and clustered
+    once, so that a study takes minutes. sweep.csv has all values; with the extra [plots] there are lines over the first
+    pass and heat maps of K against f_e. Choose on other topics than those you report on.
 
     \b
     Examples:
       colbert-prf sweep my.index queries.tsv qrels.txt --output study
-      colbert-prf sweep my.index queries.tsv qrels.txt -o study --study beta --param beta=0,0.1,0.5,1 --absolute-beta
+      colbert-prf sweep my.index queries.tsv qrels.txt -o study --study weight --param weight=0,0.1,0.2
+      colbert-prf sweep my.index queries.tsv qrels.txt -o study --study beta --param beta=0,0.1,0.5,1
       colbert-prf sweep my.index queries.tsv qrels.txt -o study --param clusters=8,24 -m nDCG@10 --json
     """
     from colbert_prf.datasets import read_qrels, read_topics
@@ -84,9 +90,9 @@ def sweep(
     from colbert_prf.feedback import ColbertPRF
 
     asked = _asked(parameters)
-    varied = {name for study in studies or VARIED for name in VARIED[study]}
-    base = ColbertPRF(relative=not absolute_beta, **_fixed(asked, varied))
-    chosen = sweep_settings({**GRID, **asked}, studies or STUDIES, base=base)
+    studies = studies or _default_studies(asked)
+    varied = {name for study in studies for name in VARIED[study]}
+    chosen = sweep_settings({**GRID, **asked}, studies, base=ColbertPRF(**_fixed(asked, varied)))
     judged = judged_topics(read_topics(topics), read_qrels(qrels), relevance, topics)
     output.mkdir(parents=True, exist_ok=True)
     found = run_sweep(Index.open(index), judged, chosen, measures, relevance=relevance, k=k)
@@ -101,15 +107,25 @@ def sweep(
     console().print(f"Written: {', '.join(map(str, [table, *figures]))}", markup=False)
 
 
+def _default_studies(asked: Collection[str]) -> tuple[str, ...]:
+    """Of ``weight`` and ``beta`` those that values were given for; otherwise the one that feedback has by default."""
+    from colbert_prf.feedback.strength import DEFAULT
+
+    strengths = [name for name in ("weight", "beta") if name in asked] or [DEFAULT.name]
+    return "expansion", "feedback_docs", *strengths
+
+
 def _told(found: Sweep) -> Iterator[str]:
     """The first pass, and what each study ranges over."""
+    from colbert_prf.experiments.sweep import varied_values
+
     name = found.measures[0].name
     yield f"first pass: {name} {found.first_pass[0]:.4f}, {found.num_topics} topics"
     for study, settings in found.studies.items():
         for rerank, system in ((False, "Ranker"), (True, "ReRanker")):
             tried = [one for one in settings if one.rerank == rerank]
             best = max(tried, key=found.mean)
-            values = ", ".join(f"{parameter} {getattr(best, parameter):g}" for parameter in PARAMETERS)
+            values = ", ".join(f"{name} {value:g}" for name, value in varied_values(best).items() if value is not None)
             yield (
                 f"{study}, {system}: {len(tried)} settings, {name} {min(map(found.mean, tried)):.4f} to "
                 f"{found.mean(best):.4f}, highest with {values}"
@@ -139,7 +155,7 @@ def _values(written: str) -> tuple[str, tuple[float, ...]]:
     name = name.strip().replace("-", "_")
     if name not in PARAMETERS:
         raise click.UsageError(f"--param {written}: there is no parameter {name!r}; choose {', '.join(PARAMETERS)}.")
-    kind = float if name == "beta" else int
+    kind = float if name in ("weight", "beta") else int
     try:
         return name, tuple(sorted({kind(value) for value in values.split(",")}))
     except ValueError:
@@ -162,11 +178,13 @@ def _draw(found: Sweep, output: Path, title: str, figure_format: str) -> tuple[l
 
 
 def _as_dict(found: Sweep, files: list[Path]) -> dict[str, Any]:
+    from colbert_prf.experiments.sweep import varied_values
+
     names = [measure.name for measure in found.measures]
     studies = {
         study: [
             {
-                **{parameter: getattr(one, parameter) for parameter in PARAMETERS},
+                **varied_values(one),
                 "rerank": one.rerank,
                 "means": dict(zip(names, found.means[one].tolist(), strict=True)),
             }

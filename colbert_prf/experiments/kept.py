@@ -60,8 +60,8 @@ class KeptFirstPass:
         return self._scores(passes.again(expansion, self._k, method))
 
     def _clustered(self, method: ColbertPRF) -> Expansion:
-        """Every representative of the documents it learns from: what neither f_e nor β nor the second pass change."""
-        key = replace(method, expansion_vectors=method.clusters, beta=1.0, relative=True, rerank=False)
+        """Every representative of the documents it learns from: what f_e, weights and the second pass do not change."""
+        key = replace(method, expansion_vectors=method.clusters, weight=1.0, beta=None, rerank=False)
         if key not in self._expansions:
             found = self._found
             hits = map(Hit, self._index.snapshot.doc_ids_of(found.positions), found.scores.tolist())

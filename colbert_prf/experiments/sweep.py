@@ -1,10 +1,11 @@
-"""The paper's parameter studies: clusters and vectors added, feedback documents, β; Ranker and ReRanker."""
+"""The paper's parameter studies: clusters and vectors added, feedback documents, weight or β; Ranker and ReRanker."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +21,13 @@ from colbert_prf.feedback import ColbertPRF
 from colbert_prf.index import Index
 from colbert_prf.progress import progress_bar
 
-__all__ = ["GRID", "STUDIES", "Sweep", "run_sweep", "sweep_settings"]
+__all__ = ["GRID", "STUDIES", "Sweep", "run_sweep", "sweep_settings", "varied_values"]
 
 GRID: dict[str, tuple[float, ...]] = {
     "clusters": (8, 16, 24, 32, 64),
     "expansion_vectors": (2, 4, 6, 8, 10, 14, 18, 24),
     "feedback_docs": (1, 2, 3, 5, 7, 10),
+    "weight": (0, 0.02, 0.05, 0.1, 0.2, 0.5, 1),
     "beta": (0, 0.02, 0.05, 0.1, 0.2, 0.5, 1),
 }
 """Values of each parameter unless others are asked for."""
@@ -33,9 +35,21 @@ GRID: dict[str, tuple[float, ...]] = {
 STUDIES: dict[str, tuple[str, ...]] = {
     "expansion": ("clusters", "expansion_vectors"),
     "feedback_docs": ("feedback_docs",),
+    "weight": ("weight",),
     "beta": ("beta",),
 }
 """What each study varies; the rest stays as it is."""
+
+VARIED = ("feedback_docs", "clusters", "expansion_vectors", "weight", "beta")
+
+
+def varied_values(setting: ColbertPRF) -> dict[str, float | None]:
+    """The parameters that studies vary; of ``weight`` and ``beta`` the one that is not in force is None.
+
+    >>> varied_values(ColbertPRF(beta=1))
+    {'feedback_docs': 3, 'clusters': 24, 'expansion_vectors': 10, 'weight': None, 'beta': 1}
+    """
+    return {**{name: getattr(setting, name) for name in VARIED}, setting.strength.name: setting.strength.value}
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +82,13 @@ class Sweep:
 
     def table(self) -> Table:
         """A row for each study and setting, and one for the first pass."""
-        titles = ("study", "system", "feedback_docs", "clusters", "expansion_vectors", "beta")
-        rows = [Row(("", "first pass", "", "", "", ""), tuple(map(Cell, self.first_pass.tolist())))]
+        titles = ("study", "system", *VARIED)
+        rows = [Row(("", "first pass", *("" for _ in VARIED)), tuple(map(Cell, self.first_pass.tolist())))]
         for study, settings in self.studies.items():
             for one in settings:
                 system = "ReRanker" if one.rerank else "Ranker"
-                values = (one.feedback_docs, one.clusters, one.expansion_vectors, f"{one.beta:g}")
-                rows.append(Row((study, system, *map(str, values)), tuple(map(Cell, self.means[one].tolist()))))
+                values = ("" if value is None else f"{value:g}" for value in varied_values(one).values())
+                rows.append(Row((study, system, *values), tuple(map(Cell, self.means[one].tolist()))))
         return Table(titles, tuple(Column(measure.name) for measure in self.measures), tuple(rows))
 
 
@@ -99,18 +113,22 @@ def sweep_settings(
     [(8, 4, False), (24, 4, False), (24, 10, False)]
     """
     base = base or ColbertPRF()
+    # Written out, so that a setting of two studies is equal in both and run once.
+    base = replace(base, **{base.strength.name: base.strength.value})  # type: ignore[arg-type]
     found: dict[str, tuple[ColbertPRF, ...]] = {}
     for study in studies:
         if study not in STUDIES:
             raise InputError(f"there is no study {study!r}; choose {', '.join(STUDIES)}")
-        combinations: list[dict[str, float]] = [{}]
+        combinations: list[dict[str, Any]] = [{}]
         for name in STUDIES[study]:
             combinations = [{**known, name: value} for known in combinations for value in grid[name]]
         # More vectors than clusters cannot be added.
         kept = [one for one in combinations if one.get("expansion_vectors", 0) <= one.get("clusters", np.inf)]
         if not kept:
             raise InputError(f"the study {study!r} has no setting with at most as many vectors added as clusters")
-        found[study] = tuple(replace(base, **one, rerank=rerank) for rerank in (False, True) for one in kept)  # type: ignore[arg-type]
+        if study in ("weight", "beta"):
+            kept = [{"weight": None, "beta": None, **one} for one in kept]
+        found[study] = tuple(replace(base, **one, rerank=rerank) for rerank in (False, True) for one in kept)
     return found
 
 

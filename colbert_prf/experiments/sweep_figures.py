@@ -18,8 +18,12 @@ __all__ = ["sweep_figures"]
 
 SYSTEMS = {False: "Ranker", True: "ReRanker"}
 ADDED, CLUSTERS = "vectors added, $f_e$", "clusters, K"
-TITLES = {"feedback_docs": "Passages learned from", "beta": "Weight"}
-LABELS = {"feedback_docs": "feedback passages, $f_b$", "beta": "weight of the vectors added, β"}
+TITLES = {"feedback_docs": "Passages learned from", "weight": "Weight", "beta": "β"}
+LABELS = {
+    "feedback_docs": "feedback passages, $f_b$",
+    "weight": "weight of the vectors added, relative to the query",
+    "beta": "β: a vector added weighs β·σ",
+}
 
 
 def sweep_figures(sweep: Sweep, title: str) -> dict[str, Figure]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from colbert_prf.errors import InputError
 from colbert_prf.feedback.source import FeedbackSource, source_of
+from colbert_prf.feedback.strength import DEFAULT, Strength
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
@@ -24,8 +25,6 @@ __all__ = ["Added", "Feedback", "expanded", "likely_tokens", "most_likely", "req
 
 LARGEST = 1e30
 """Of a parameter that is multiplied into weights."""
-LARGEST_WEIGHT = float(np.finfo(np.float32).max)
-"""Of a vector of a query."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +37,13 @@ class Feedback(ABC):
         Documents learned from, f_b: the best of the first pass.
     expansion_vectors
         Vectors added at most, f_e.
+    weight
+        How many times the query all added vectors together weigh: σ_i is divided by Σσ and multiplied by the weight of
+        the query, so that one value suits queries of 6 and of 32 vectors. 0 leaves the ranking alone; collections with
+        many relevant documents a query bear more. Give this or ``beta``; with neither, ``strength`` tells the default,
+        and ``docs/feedback.md`` how it was chosen.
     beta
-        β, how much the added vectors count; 0 leaves the ranking alone. The default was chosen on Vaswani, NFCorpus
-        (dev) and SciFact, see ``docs/feedback.md``; collections with many relevant documents a query bear more.
-    relative
-        What β is relative to. If true, all added vectors together weigh β times the query: σ_i is divided by Σσ and
-        multiplied by the weight of the query, so that one β suits queries of 6 and of 32 vectors. If not, a vector
-        weighs β·σ_i, as in the paper, where queries have 32 vectors.
+        β of the paper, where queries have 32 vectors: an added vector weighs β·σ_i, whatever the query weighs.
     rerank
         Whether the documents of the first pass are only scored anew (ReRanker) instead of searching again (Ranker).
     rerank_depth
@@ -57,8 +56,8 @@ class Feedback(ABC):
 
     feedback_docs: int = 3
     expansion_vectors: int = 10
-    beta: float = 0.1
-    relative: bool = True
+    weight: float | None = None
+    beta: float | None = None
     rerank: bool = False
     rerank_depth: int | None = None
     push: float = 0.5
@@ -68,8 +67,32 @@ class Feedback(ABC):
             require_whole(1, name, getattr(self, name))
         if self.rerank_depth is not None:
             require_whole(1, "rerank_depth", self.rerank_depth)
-        for name in ("beta", "push"):
-            require_at_least(0, name, getattr(self, name))
+        require_at_least(0, "push", self.push)
+        for name in ("weight", "beta"):
+            if (value := getattr(self, name)) is not None:
+                require_at_least(0, name, value)
+        if self.weight is not None and self.beta is not None:
+            raise InputError(
+                f"weight and beta exclude each other, found weight={self.weight} and beta={self.beta}; leave out beta "
+                "to weigh the added vectors relative to the query, or weight for the paper's β; with replace, set it "
+                "to None"
+            )
+
+    @property
+    def strength(self) -> Strength:
+        """How much the added vectors count: ``weight`` or ``beta``, whichever was given, or the default.
+
+        >>> from colbert_prf import ColbertPRF
+        >>> ColbertPRF(beta=1.0).strength, ColbertPRF(weight=0.5).strength.is_relative
+        (Strength(name='beta', value=1.0), True)
+        """
+        if self.weight is not None:
+            return Strength("weight", self.weight)
+        return self._default_strength if self.beta is None else Strength("beta", self.beta)
+
+    @property
+    def _default_strength(self) -> Strength:
+        return DEFAULT
 
     @property
     def reranks_all(self) -> bool:
@@ -128,12 +151,7 @@ class Feedback(ABC):
 
     def weights_of(self, query: EncodedQuery, sigmas: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
         """The weights of expansion vectors with these σ, finite and not negative as they are."""
-        values: list[float] = sigmas.tolist()
-        total = sum(values)
-        unit = sum(query.weights.tolist()) / total if self.relative and total > 0 else 1.0
-        if not self.beta * unit * max(values, default=0.0) < LARGEST_WEIGHT:
-            raise InputError(f"with beta={self.beta} the vectors added weigh more than a float32 holds; lower it")
-        return (self.beta * unit * sigmas).astype(np.float32)
+        return self.strength.weights(query.weights, sigmas)
 
     def _pushed(self, expansion: Expansion, source: FeedbackSource, non_relevant: Sequence[str]) -> Expansion:
         """Move the added vectors away from documents that are not relevant."""
@@ -206,7 +224,7 @@ def most_likely(neighbours: TokenIds, special_ids: frozenset[int]) -> TokenIds:
 
 def require_at_least(smallest: float, name: str, value: object) -> None:
     """Refuse a parameter that is too small, no number, or so large that a weight would not be a float32."""
-    if not isinstance(value, Real) or not smallest <= float(value) < LARGEST:
+    if isinstance(value, bool) or not isinstance(value, Real) or not smallest <= float(value) < LARGEST:
         raise InputError(f"{name} must be a number of at least {smallest}, found {value!r}")
 
 

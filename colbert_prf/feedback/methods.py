@@ -39,6 +39,8 @@ def make_feedback(method: str, **parameters: Any) -> Feedback:
         raise InputError(f"there is no feedback method {method!r}; choose {' or '.join(METHODS)}")
     known = [field.name for field in fields(METHODS[method])]
     for name in parameters:
+        if name == "relative":
+            raise InputError("there is no parameter 'relative'; weight is relative to the query, beta is the paper's β")
         if name not in known:
             raise InputError(f"feedback {method!r} has no parameter {name!r}; it has {', '.join(known)}")
     if "clusters" in parameters and "expansion_vectors" not in parameters:

@@ -31,6 +31,7 @@ from colbert_prf.feedback.clustering import (
 )
 from colbert_prf.feedback.naming import Names, look_up
 from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors, sources_of
+from colbert_prf.feedback.strength import DEFAULT, DEFAULT_AS_PUBLISHED, Strength
 from colbert_prf.feedback.weighting import WEIGHTINGS, Weighting, weigh
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.types import EncodedQuery, Expansion, TokenIds
@@ -49,9 +50,9 @@ class ColbertPRF(Feedback):
 
         s(q, d) = Σ_i max_j q_i·d_j + β Σ_(υ,σ) σ · max_j υ·d_j
 
-    where β is relative by default: the added vectors together weigh β times the query. What every method has,
-    ``feedback_docs``, ``expansion_vectors``, ``beta``, ``relative``, ``rerank``, ``rerank_depth`` and ``push``, is
-    described in :class:`Feedback`.
+    where β is ``beta``, or with ``weight``, the default, such that the added vectors together weigh ``weight`` times
+    the query. What every method has, ``feedback_docs``, ``expansion_vectors``, ``weight``, ``beta``, ``rerank``,
+    ``rerank_depth`` and ``push``, is described in :class:`Feedback`.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ class ColbertPRF(Feedback):
         Of the clustering; the same seed gives the same expansion on any number of threads.
     compat
         ``"paper"`` to cluster as the authors' code does: documents filled up to 180 with zero vectors, scikit-learn's
-        KMeans. It sets ``relative`` to false, so that β is the paper's.
+        KMeans. With neither ``weight`` nor ``beta``, a default for ``beta`` applies.
 
     Examples
     --------
@@ -103,8 +104,10 @@ class ColbertPRF(Feedback):
                 f"expansion_vectors must be at most clusters, found {self.expansion_vectors} of {self.clusters}; "
                 "raise clusters or lower expansion_vectors"
             )
-        if self.compat == "paper":
-            object.__setattr__(self, "relative", False)
+
+    @property
+    def _default_strength(self) -> Strength:
+        return DEFAULT_AS_PUBLISHED if self.compat == "paper" else DEFAULT
 
     def _learn(
         self, query: EncodedQuery, documents: dict[str, int], source: FeedbackSource, workers: Workers

@@ -10,6 +10,7 @@ import numpy as np
 from colbert_prf.errors import InputError
 from colbert_prf.feedback.base import Feedback
 from colbert_prf.feedback.source import FeedbackSource, source_of
+from colbert_prf.feedback.strength import Strength
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.maxsim import maxsim
@@ -41,8 +42,8 @@ class Selective(Feedback):
     """Apply a feedback method only to queries whose feedback documents are alike.
 
     What the method learned is kept if their :func:`coherence` reaches ``threshold``. Below, it is dropped and the first
-    pass stands, or, if ``damped``, counts the less: β · coherence / threshold. Documents a person marked as relevant
-    are always learned from. On the collections it was tried on it did not help: see ``docs/feedback.md``.
+    pass stands, or, if ``damped``, weighs the less: coherence / threshold of its weight. Documents a person marked as
+    relevant are always learned from. On the collections it was tried on it did not help: see ``docs/feedback.md``.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ class Selective(Feedback):
     Examples
     --------
     >>> from colbert_prf import ColbertPRF
-    >>> Selective(ColbertPRF(beta=1), threshold=0.6).beta
+    >>> Selective(ColbertPRF(weight=1), threshold=0.6).weight
     1
     """
 
@@ -67,8 +68,8 @@ class Selective(Feedback):
     # What a search asks of a feedback method is the method's own.
     feedback_docs: int = field(init=False, repr=False)
     expansion_vectors: int = field(init=False, repr=False)
-    beta: float = field(init=False, repr=False)
-    relative: bool = field(init=False, repr=False)
+    weight: float | None = field(init=False, repr=False)
+    beta: float | None = field(init=False, repr=False)
     rerank: bool = field(init=False, repr=False)
     rerank_depth: int | None = field(init=False, repr=False)
     push: float = field(init=False, repr=False)
@@ -80,6 +81,10 @@ class Selective(Feedback):
             raise InputError(f"threshold must be between 0 and 1, found {self.threshold}")
         for shared in fields(Feedback):
             object.__setattr__(self, shared.name, getattr(self.method, shared.name))
+
+    @property
+    def _default_strength(self) -> Strength:
+        return self.method._default_strength
 
     def expand(
         self,

@@ -138,7 +138,7 @@ def plot_differences(title: str, baseline: str, measure: str, values: Mapping[st
         axis.set_xticks([])
         _plain(axis, "y")
     for axis in axes.flat[len(values) :]:
-        axis.set_axis_off()
+        axis.remove()
     for axis in axes[:, 0]:
         axis.set_ylabel(f"Δ {measure}", fontsize=9)
     shown = f"{title}: {measure} of each query against {baseline}"
@@ -175,7 +175,7 @@ def plot_lines(title: str, measure: str, panels: Sequence[LinePanel]) -> Figure:
     for axis, panel in zip(axes.flat, panels, strict=False):
         _draw_lines(axis, panel)
     for axis in axes.flat[len(panels) :]:
-        axis.set_axis_off()
+        axis.remove()
     for axis in axes[:, 0]:
         axis.set_ylabel(measure, fontsize=10)
     figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold", parse_math=False)

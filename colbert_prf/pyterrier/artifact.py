@@ -133,7 +133,8 @@ class ColbertIndex(pt.Artifact):
         feedback
             ``"prf"`` for :class:`ColbertPRF`, ``"centroid"`` for :class:`CentroidPRF`, or a feedback method.
         parameters
-            Fields of the method, such as ``feedback_docs``, ``clusters``, ``expansion_vectors``, ``beta``, ``compat``.
+            Fields of the method, such as ``feedback_docs``, ``clusters``, ``expansion_vectors``, ``weight`` or
+            ``beta``, ``compat``.
         """
         if rerank or not isinstance(feedback, Feedback):
             parameters["rerank"] = rerank

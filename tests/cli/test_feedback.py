@@ -67,10 +67,9 @@ def test_options_make_the_method_they_name():
     assert feedback_from({"feedback": "prf"}) == ColbertPRF()
     assert feedback_from({"feedback": "centroid", "expansion_vectors": 3}) == CentroidPRF(expansion_vectors=3)
     options = {"feedback": "prf", "beta": 0.0, "feedback_docs": 2, "clustering": "kmedoids", "weighting": "ictf"}
-    made = feedback_from({**options, "rerank": True, "absolute_beta": True, "k": 3})
-    assert made == ColbertPRF(
-        beta=0.0, feedback_docs=2, clustering="kmedoids", weighting="ictf", rerank=True, relative=False
-    )
+    made = feedback_from({**options, "rerank": True, "k": 3})
+    assert made == ColbertPRF(beta=0.0, feedback_docs=2, clustering="kmedoids", weighting="ictf", rerank=True)
+    assert feedback_from({"feedback": "centroid", "weight": 0.5}) == CentroidPRF(weight=0.5)
 
 
 def test_few_clusters_mean_few_vectors():
@@ -82,13 +81,17 @@ def test_few_clusters_mean_few_vectors():
     ("options", "message"),
     [
         ({"beta": 0.0}, "--beta needs a feedback method"),
-        ({"absolute_beta": True}, "--absolute-beta needs a feedback method"),
+        ({"weight": 0.0}, "--weight needs a feedback method"),
         ({"rerank": True}, "--rerank needs a feedback method"),
         ({"non_relevant": ("d3",)}, "--non-relevant needs a feedback method"),
         ({"feedback": "centroid", "clusters": 3}, "--clusters does not apply to --feedback centroid, only to prf"),
         ({"feedback": "prf", "compat": "paper", "clustering": "kmedoids"}, "--clustering does not apply to --compat"),
         ({"feedback": "prf", "clusters": 2, "expansion_vectors": 3}, "--expansion-vectors must be at most --clusters"),
         ({"feedback": "prf", "beta": float("nan")}, "--beta must be a number of at least 0, found nan"),
+        (
+            {"feedback": "prf", "weight": 0.1, "beta": 1.0},
+            "give --weight, relative to the query, or --beta, the paper's",
+        ),
     ],
 )
 def test_options_that_do_not_go_together_are_wrong_usage(options, message):
@@ -158,7 +161,7 @@ def test_without_feedback_json_has_neither(corpus):
 
 def test_marked_passages_are_learned_from(corpus):
     arguments = ["search", corpus, QUESTION, "--feedback", "prf", "--relevant", "bank", "--non-relevant", "pond"]
-    done = CliRunner().invoke(cli, [*arguments, "--beta", "9", "--clusters", "5", "--explain"])
+    done = CliRunner().invoke(cli, [*arguments, "--weight", "9", "--clusters", "5", "--explain"])
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert lines[1].split()[:2] == ["1.", "↑2"]
@@ -167,9 +170,38 @@ def test_marked_passages_are_learned_from(corpus):
 
 
 def test_wrong_options_are_exit_code_2(corpus):
-    done = CliRunner().invoke(cli, ["search", corpus, QUESTION, "--beta", "1"])
+    done = CliRunner().invoke(cli, ["search", corpus, QUESTION, "--weight", "1"])
     assert done.exit_code == 2
     assert "--feedback prf" in done.output
+
+
+@pytest.mark.parametrize("command", ["search", "run", "expansions", "sweep"])
+def test_the_old_option_says_what_to_write_instead(command):
+    done = CliRunner().invoke(cli, [command, "--absolute-beta"])
+    assert done.exit_code == 2
+    assert "--absolute-beta is gone: --beta is now the paper's" in " ".join(done.stderr.split())
+    assert "--absolute-beta" not in CliRunner().invoke(cli, [command, "--help"]).stdout
+
+
+def test_the_help_explains_both_meanings():
+    shown = " ".join(CliRunner().invoke(cli, ["search", "--help"], env={"COLUMNS": "80"}).stdout.split())
+    assert "relative to the query: 0.5 is half as much as the query; 0 leaves the ranking alone. Default: 0.1." in shown
+    assert "The paper's β, instead of --weight: an added vector weighs β·σ, so with 0.5 one of σ = 4 weighs 2" in shown
+    assert "Cluster as the authors' code does; the default is then beta 0.1. With prf only." in shown
+
+
+def test_a_weight_and_a_beta_give_the_weights_they_say(corpus):
+    arguments = ["search", corpus, QUESTION, "--feedback", "prf", "--clusters", "4", "--json"]
+    expansions = {}
+    for option, value in (("--weight", "0.5"), ("--beta", "0.5")):
+        (found,) = json.loads(CliRunner().invoke(cli, [*arguments, option, value]).stdout)
+        expansions[option] = found["expansion"]["vectors"]
+    for vector in expansions["--beta"]:
+        assert vector["weight"] == pytest.approx(0.5 * vector["sigma"], rel=1e-5)
+    relative = expansions["--weight"]
+    unit = relative[0]["weight"] / relative[0]["sigma"]
+    assert [vector["weight"] for vector in relative] == pytest.approx([unit * v["sigma"] for v in relative], rel=1e-5)
+    assert unit != pytest.approx(0.5, rel=1e-2)
 
 
 def test_plot_draws_what_feedback_learned(corpus, tmp_path):

@@ -46,13 +46,13 @@ def test_a_run_is_what_the_library_finds(folder, tmp_path):
 
 
 def test_feedback_is_in_the_tag_and_in_the_run(folder, tmp_path):
-    options = ["--feedback", "prf", "--clusters", "4", "--feedback-docs", "1", "--beta", "0.5", "--rerank", "--json"]
+    options = ["--feedback", "prf", "--clusters", "4", "--feedback-docs", "1", "--weight", "0.5", "--rerank", "--json"]
     facts = json.loads(run(folder, "-o", str(tmp_path / "prf.run"), *options))
-    assert facts["tag"] == "colbert-prf.prf.fb1.K4.fe4.beta0.5.rerank"
+    assert facts["tag"] == "colbert-prf.prf.fb1.K4.fe4.weight0.5.rerank"
     assert facts["num_topics"] == 2
     assert {"encode", "expansion", "maxsim again"} <= facts["mean_stage_milliseconds"].keys()
     assert facts["mean_response_milliseconds"] >= sum(facts["mean_stage_milliseconds"].values()) * 0.99
-    method = ColbertPRF(clusters=4, expansion_vectors=4, feedback_docs=1, beta=0.5, rerank=True)
+    method = ColbertPRF(clusters=4, expansion_vectors=4, feedback_docs=1, weight=0.5, rerank=True)
     expected = Searcher(Index.open(folder / "my.index")).search("do fish grow", 1000, feedback=method)
     assert read_run(tmp_path / "prf.run")["q1"] == {hit.doc_id: hit.score for hit in expected}
 

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from colbert_prf import Index
 from colbert_prf.cli import cli
+from colbert_prf.cli.sweep import _default_studies
 from colbert_prf.errors import DatasetWarning, InputError
 
 PASSAGES = [
@@ -43,13 +44,14 @@ def test_values_and_figures(folder, tmp_path):
         rows = list(csv.DictReader(stream))
     assert len(rows) == 1 + 2 * 4
     assert (rows[0]["system"], rows[0]["MAP"]) == ("first pass", "1.0")
-    assert (rows[1]["clusters"], rows[1]["expansion_vectors"], rows[1]["beta"]) == ("4", "2", "0.1")
+    assert (rows[1]["clusters"], rows[1]["expansion_vectors"], rows[1]["weight"]) == ("4", "2", "0.1")
+    assert rows[1]["beta"] == ""
     for name in ("studies.png", "heat-ranker.png", "heat-reranker.png"):
         assert (tmp_path / "study" / name).read_bytes().startswith(b"\x89PNG")
 
 
 def test_json_and_another_format(folder, tmp_path):
-    options = ["--study", "beta", "--param", "beta=0,1", "--absolute-beta", "--format", "svg", "--json", "-m", "P@1"]
+    options = ["--study", "beta", "--param", "beta=0,1", "--format", "svg", "--json", "-m", "P@1"]
     found = json.loads(sweep(folder, "-o", str(tmp_path), *options).stdout)
     assert found["first_pass"] == {"P@1": 1.0}
     assert [(one["beta"], one["rerank"]) for one in found["studies"]["beta"]] == [
@@ -58,7 +60,21 @@ def test_json_and_another_format(folder, tmp_path):
         (0.0, True),
         (1.0, True),
     ]
+    assert {one["weight"] for one in found["studies"]["beta"]} == {None}
     assert (tmp_path / "studies.svg").is_file()
+
+
+@pytest.mark.parametrize(
+    ("asked", "studies"),
+    [
+        ([], ("expansion", "feedback_docs", "weight")),
+        (["clusters"], ("expansion", "feedback_docs", "weight")),
+        (["beta"], ("expansion", "feedback_docs", "beta")),
+        (["beta", "weight"], ("expansion", "feedback_docs", "weight", "beta")),
+    ],
+)
+def test_of_weight_and_beta_what_values_are_given_for_is_studied(asked, studies):
+    assert _default_studies(asked) == studies
 
 
 @pytest.mark.parametrize(
@@ -72,7 +88,7 @@ def test_wrong_values_are_wrong_usage(folder, tmp_path, written, message):
 
 
 def test_judgements_that_do_not_fit(folder, tmp_path):
-    options = ["-o", str(tmp_path), "--study", "beta", "--param", "beta=0"]
+    options = ["-o", str(tmp_path), "--study", "weight", "--param", "weight=0"]
     with pytest.raises(InputError, match="no judgement has grade 2 or more"):
         sweep(folder, *options, "--rel", "2")
     (folder / "more.txt").write_text("q1 0 fish 1\nq9 0 bank 1\n")
@@ -92,9 +108,9 @@ def test_without_matplotlib_there_are_values_only(folder, tmp_path, monkeypatch)
 
 
 def test_values_given_twice_are_joined_and_what_no_study_varies_is_fixed(folder, tmp_path):
-    options = ["--study", "beta", "--param", "beta=0", "--param", "beta=1", "--param", "clusters=16", "--json"]
+    options = ["--study", "weight", "--param", "weight=0", "--param", "weight=1", "--param", "clusters=16", "--json"]
     found = json.loads(sweep(folder, "-o", str(tmp_path), *options).stdout)
-    tried = {(one["beta"], one["clusters"]) for one in found["studies"]["beta"]}
+    tried = {(one["weight"], one["clusters"]) for one in found["studies"]["weight"]}
     assert tried == {(0.0, 16), (1.0, 16)}
     done = sweep(folder, "-o", str(tmp_path), "--study", "beta", "--param", "clusters=8,16")
     assert done.exit_code == 2

@@ -43,7 +43,7 @@ def test_rows_stack(make_context):
         Entry("RM3", "bm25", {"feedback": "rm3", "feedback_docs": 2, "original": 0.5}),
         Entry("E2E", "colbert"),
         Entry("RM3+ColBERT", "colbert-reranker", {"first": "RM3"}),
-        Entry("RM3+PRF", "colbert-reranker", {"first": "RM3", "feedback": "prf", "clusters": 4, "beta": 0.1}),
+        Entry("RM3+PRF", "colbert-reranker", {"first": "RM3", "feedback": "prf", "clusters": 4, "weight": 0.1}),
         Entry("RM3+texts", "colbert-text-reranker", {"first": "RM3", "depth": 2}),
         Entry("QE", "bert-qe", {"first": "RM3+ColBERT", "chunks": 3}),
         Entry("mean", "single-vector", {"feedback": "rocchio", "exact": False}),

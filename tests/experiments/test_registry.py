@@ -56,7 +56,7 @@ def make_context(tmp_path):
 
 
 def test_a_row_is_built_from_its_parameters(make_context):
-    entry = Entry("PRF", "colbert", {"feedback": "prf", "clusters": 4, "beta": 1, "rerank": True, "threads": 1})
+    entry = Entry("PRF", "colbert", {"feedback": "prf", "clusters": 4, "weight": 1, "rerank": True, "threads": 1})
     context = make_context(entry, Entry("E2E", "colbert"))
     built = context.system("PRF")
     assert isinstance(built, EndToEnd)
@@ -127,6 +127,13 @@ def test_the_configuration_of_a_row_has_that_of_the_rows_it_builds_on(kinds):
         ("colbert", {"feedback": "prf", "betta": 1}, "feedback 'prf' has no parameter 'betta'; it has feedback_docs"),
         ("colbert", {"feedback": "prf", "beta": "1"}, "beta must be a number, found '1'"),
         ("colbert", {"feedback": "prf", "beta": -1}, "beta must be a number of at least 0, found -1"),
+        ("colbert", {"feedback": "prf", "weight": True}, "weight must be a number, found True"),
+        ("colbert", {"feedback": "prf", "beta": 1, "weight": 1}, "weight and beta exclude each other"),
+        (
+            "colbert",
+            {"feedback": "prf", "beta": 1, "relative": False},
+            "no parameter 'relative'; weight is relative to",
+        ),
         ("colbert", {"feedback": "prf", "weighting": "tf"}, "weighting must be 'idf' or 'ictf' or 'cosine'"),
         ("colbert", {"bits": "4"}, "bits must be a whole number, found '4'"),
         ("colbert", {"preset": "papers"}, "preset must be 'default' or 'paper', found 'papers'"),

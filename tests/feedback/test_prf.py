@@ -19,10 +19,10 @@ def test_numbers_worked_out_by_hand(plane):
 
     Two clusters: (1, 0) and (0, 1). The nearest three vectors of the first are the three of token 1 in a and b; those
     of the second are the two of token 3, then one of token 2 at 60 degrees. Of five documents token 1 is in two,
-    token 3 in two: σ = ln(6/3) for both, so the order of the clusters decides, and β = 1 gives both together the
-    weight of the query, a half each.
+    token 3 in two: σ = ln(6/3) for both, so the order of the clusters decides, and a weight of 1 gives both
+    together the weight of the query, a half each.
     """
-    feedback = ColbertPRF(feedback_docs=1, clusters=2, expansion_vectors=2, neighbours=3, beta=1)
+    feedback = ColbertPRF(feedback_docs=1, clusters=2, expansion_vectors=2, neighbours=3, weight=1)
     ranking = Searcher(plane).search(EAST, k=5, feedback=feedback)
     vectors = {vector.token_id: vector for vector in ranking.expansion.vectors}
     assert set(vectors) == {1, 3}
@@ -41,8 +41,8 @@ def test_numbers_worked_out_by_hand(plane):
     assert ranking.before.doc_ids[:2] == ["a", "b"]
 
 
-def test_absolute_beta_is_the_papers(plane):
-    feedback = ColbertPRF(feedback_docs=1, clusters=2, expansion_vectors=2, neighbours=3, beta=0.5, relative=False)
+def test_beta_is_the_papers(plane):
+    feedback = ColbertPRF(feedback_docs=1, clusters=2, expansion_vectors=2, neighbours=3, beta=0.5)
     expansion = Searcher(plane).search(EAST, feedback=feedback).expansion
     assert expansion.query.weights.tolist() == pytest.approx([1, 0.5 * log(2), 0.5 * log(2)])
 
@@ -95,15 +95,16 @@ def test_the_expansion_is_that_of_the_reference(memory, open_index, goldfish, bi
     added = found.query.vectors[found.num_original :]
     assert added == pytest.approx(np.stack([vector for _, _, vector in expected]), abs=1e-5)
     total = sum(sigma for _, sigma, _ in expected)
-    weights = [parameters.beta * len(goldfish) * sigma / total for _, sigma, _ in expected]
+    weights = [parameters.strength.value * len(goldfish) * sigma / total for _, sigma, _ in expected]
     assert found.query.weights[found.num_original :].tolist() == pytest.approx(weights, rel=1e-5)
 
 
 @pytest.mark.parametrize("bits", [None, 4])
-def test_beta_zero_leaves_the_ranking_alone(memory, open_index, goldfish, bits):
+@pytest.mark.parametrize("nothing", [{"weight": 0}, {"beta": 0}])
+def test_vectors_that_weigh_nothing_leave_the_ranking_alone(memory, open_index, goldfish, bits, nothing):
     searcher = Searcher(memory if bits is None else open_index(bits))
     before = searcher.search(goldfish, k=12)
-    after = searcher.search(goldfish, k=12, feedback=ColbertPRF(beta=0))
+    after = searcher.search(goldfish, k=12, feedback=ColbertPRF(**nothing))
     assert after.doc_ids == before.doc_ids
     assert [hit.score for hit in after] == pytest.approx([hit.score for hit in before], abs=1e-5)
 
@@ -191,12 +192,9 @@ def index_ids(index) -> list[str]:
         ({"clusters": 0, "expansion_vectors": 1}, "clusters must be a whole number of at least 1, found 0"),
         ({"feedback_docs": 0}, "feedback_docs must be a whole number of at least 1, found 0"),
         ({"neighbours": 0}, "neighbours must be a whole number of at least 1, found 0"),
-        ({"beta": -0.1}, "beta must be a number of at least 0, found -0.1"),
-        ({"beta": float("nan")}, "beta must be a number of at least 0, found nan"),
         ({"rerank_depth": 0}, "rerank_depth must be a whole number of at least 1, found 0"),
         ({"feedback_docs": 2.5}, "feedback_docs must be a whole number of at least 1, found 2.5"),
-        ({"beta": "1"}, "beta must be a number of at least 0, found '1'"),
-        ({"beta": 1e39}, r"beta must be a number of at least 0, found 1e\+39"),
+        ({"push": True}, "push must be a number of at least 0, found True"),
         ({"clustering": "dbscan"}, "clustering must be one of .*, found 'dbscan'"),
         ({"weighting": "bm25"}, "weighting must be one of .*, found 'bm25'"),
         ({"compat": "thesis"}, "compat must be one of .*, found 'thesis'"),
@@ -209,8 +207,8 @@ def test_bad_parameters_are_refused(parameters, message):
 
 def test_weights_that_no_float32_holds_are_refused(memory, goldfish):
     heavy = EncodedQuery(goldfish.token_ids, goldfish.vectors, np.full(len(goldfish), 1e30, np.float32))
-    with pytest.raises(InputError, match=r"with beta=1e\+20 the vectors added weigh more than a float32 holds"):
-        Searcher(memory).search(heavy, feedback=ColbertPRF(beta=1e20))
+    with pytest.raises(InputError, match=r"with weight=1e\+20 the vectors added weigh more than a float32 holds"):
+        Searcher(memory).search(heavy, feedback=ColbertPRF(weight=1e20))
 
 
 def test_passages_that_are_alike_give_each_vector_once(plane):

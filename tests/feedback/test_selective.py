@@ -80,12 +80,12 @@ def test_a_threshold_above_the_confidence_leaves_the_first_pass(memory, open_ind
         assert len(ranking.expansion.feedback) == 3, "what it would have learned from"
 
 
-def test_damping_is_a_smaller_beta(memory, monkeypatch):
-    """Confidence 0.3 of a threshold of 0.6 halves β."""
+def test_damping_is_a_smaller_weight(memory, monkeypatch):
+    """Confidence 0.3 of a threshold of 0.6 halves the weight."""
     monkeypatch.setattr(selective_module, "coherence", lambda doc_ids, source: 0.3)
-    selective = Selective(ColbertPRF(beta=0.8), threshold=0.6, damped=True)
+    selective = Selective(ColbertPRF(weight=0.8), threshold=0.6, damped=True)
     found = Searcher(memory).search("do goldfish grow", k=12, feedback=selective)
-    expected = Searcher(memory).search("do goldfish grow", k=12, feedback=ColbertPRF(beta=0.4))
+    expected = Searcher(memory).search("do goldfish grow", k=12, feedback=ColbertPRF(weight=0.4))
     assert found.doc_ids == expected.doc_ids
     assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], rel=1e-6)
     weights = [vector.weight for vector in found.expansion.vectors]
@@ -130,15 +130,15 @@ def test_documents_marked_by_a_person_are_trusted(memory, goldfish):
 
 
 def test_it_searches_as_its_method_does():
-    method = ColbertPRF(
-        feedback_docs=5, expansion_vectors=7, beta=2, rerank=True, rerank_depth=9, relative=False, push=1
-    )
+    method = ColbertPRF(feedback_docs=5, expansion_vectors=7, beta=2, rerank=True, rerank_depth=9, push=1)
     selective = Selective(method, threshold=0.5)
-    for name in ("feedback_docs", "expansion_vectors", "beta", "relative", "rerank", "rerank_depth", "push"):
+    for name in ("feedback_docs", "expansion_vectors", "weight", "beta", "strength", "rerank", "rerank_depth", "push"):
         assert getattr(selective, name) == getattr(method, name)
     own = {each.name for each in fields(Selective) if each.init}
     assert own == {"method", "threshold", "damped"}, "it takes no option that it would ignore"
-    assert replace(selective, method=ColbertPRF(beta=3)).beta == 3
+    assert replace(selective, method=ColbertPRF(weight=3)).weight == 3
+    published = ColbertPRF(compat="paper")
+    assert Selective(published, threshold=0.5).strength == published.strength, "the default is the method's own"
     assert repr(selective).startswith("Selective(method=ColbertPRF(feedback_docs=5")
 
 

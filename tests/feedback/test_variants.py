@@ -59,7 +59,7 @@ def test_weights_with_each_of_several_tokens_are_those_with_one(memory, goldfish
 
 def test_documents_marked_as_relevant_are_learned_from(memory, goldfish):
     searcher = Searcher(memory)
-    ranking = searcher.search(goldfish, k=12, feedback=ColbertPRF(beta=2), relevant=["bank1", "bank3"])
+    ranking = searcher.search(goldfish, k=12, feedback=ColbertPRF(weight=2), relevant=["bank1", "bank3"])
     assert ranking.expansion.feedback == ("bank1", "bank3")
     assert set(ranking.doc_ids[:2]) == {"bank1", "bank3"}
 

@@ -44,7 +44,7 @@ def qrels(topics):
 
 @pytest.fixture
 def systems(index):
-    return {"bm25": index.bm25(), "colbert": index.end_to_end(), "prf": index.prf(**SMALL, beta=2)}
+    return {"bm25": index.bm25(), "colbert": index.end_to_end(), "prf": index.prf(**SMALL, weight=2)}
 
 
 @pytest.fixture

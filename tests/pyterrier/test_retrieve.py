@@ -83,14 +83,15 @@ def test_prf_brings_the_expanded_query(index, queries):
 def test_prf_is_the_ranker_or_the_reranker(index):
     assert index.prf(**SMALL).feedback == ColbertPRF(**SMALL)
     assert index.prf(True, **SMALL).feedback == ColbertPRF(**SMALL, rerank=True)
-    assert index.prf(feedback=ColbertPRF(beta=1)).feedback == ColbertPRF(beta=1)
+    assert index.prf(feedback=ColbertPRF(weight=1)).feedback == ColbertPRF(weight=1)
+    assert index.prf(beta=1).feedback == ColbertPRF(beta=1)
 
 
 def test_parameters_of_pyterrier_colbert_are_named_in_ours(index):
     with pytest.raises(InputError, match="'fb_docs' of pyterrier_colbert is called 'feedback_docs' here"):
         index.prf(False, fb_docs=3)
-    with pytest.raises(InputError, match="leave out beta"):
-        index.prf(feedback=ColbertPRF(), beta=1)
+    with pytest.raises(InputError, match="leave out weight"):
+        index.prf(feedback=ColbertPRF(), weight=1)
 
 
 def test_a_set_has_no_scores_and_scored_it_is_the_ranking(index, queries):

@@ -12,7 +12,7 @@ from colbert_prf import ColbertPRF, EndToEnd, InputError, MemoryIndex, Searcher
 from colbert_prf.rerank import ColbertReranker, ColbertTextReranker
 
 QUESTION = "how large does a goldfish become"
-PRF = ColbertPRF(feedback_docs=1, clusters=4, expansion_vectors=2, beta=0.5)
+PRF = ColbertPRF(feedback_docs=1, clusters=4, expansion_vectors=2, weight=0.5)
 
 
 def scores(ranking):

@@ -55,7 +55,7 @@ def colbert(
     query_weights: bool = True,
     **tuning: Any,
 ) -> Retriever:
-    """ColBERT over its index; ``tuning`` has the fields of the feedback method, such as ``beta`` or ``rerank``."""
+    """ColBERT over its index; ``tuning`` has the fields of the feedback method, such as ``weight`` or ``rerank``."""
     method = feedback_of(feedback, **tuning)
     given = {"probes": probes, "rescore": rescore, "threads": threads}
     options = {name: value for name, value in given.items() if value is not None}

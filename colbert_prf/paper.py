@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from colbert_prf.effort import Effort
 from colbert_prf.engine import Found, best_of
-from colbert_prf.errors import IndexFormatError
+from colbert_prf.errors import StorageError
 from colbert_prf.index.derived import open_derived, writing_derived
 from colbert_prf.index.sampling import sample_vectors
 from colbert_prf.index.snapshot import Snapshot
@@ -198,7 +198,7 @@ def _stored_or_built(snapshot: Snapshot, *, progress: bool) -> Any:
     try:
         with open_derived(path) as file:
             return faiss.read_index(faiss.PyCallbackIOReader(file.read))
-    except (OSError, IndexFormatError, RuntimeError):  # the last: of a FAISS whose format this one does not know
+    except (OSError, StorageError, RuntimeError):  # the last: of a FAISS whose format this one does not know
         pass
     stored = sum(segment.info.num_vectors for segment in snapshot.segments)
     with progress_bar("Building the FAISS index", total=stored, unit="vectors", shown=progress) as advance:

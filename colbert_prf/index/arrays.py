@@ -7,7 +7,6 @@ segments, what is small is read instead.
 from __future__ import annotations
 
 import ast
-import errno
 import io
 import os
 import zlib
@@ -20,8 +19,9 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.errors import IndexFormatError, StorageError
+from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.durable import sync_file
+from colbert_prf.index.files import open_file, refuse_link, unreadable
 
 __all__ = ["Array", "ArrayInfo", "ArrayWriter", "check_array", "open_array", "write_array"]
 
@@ -132,9 +132,9 @@ def open_array(path: Path, info: ArrayInfo) -> Array:
     Raises
     ------
     IndexFormatError
-        Naming the file, if it is missing or not the one the manifest speaks of.
+        Naming the file, if it is missing, not the one the manifest speaks of, or a link, a pipe or a device.
     StorageError
-        If too many files are open.
+        If it may not be read, or too many files are open.
     """
     with _opened(path) as file:
         start = _data_start(file, path, info)
@@ -146,7 +146,7 @@ def open_array(path: Path, info: ArrayInfo) -> Array:
         try:
             mapped = np.memmap(file, dtype=dtype, mode="r", offset=start, shape=info.shape)
         except OSError as error:
-            raise _unreadable(path, error) from error
+            raise unreadable(path, error) from error
     return mapped.view(np.ndarray)
 
 
@@ -174,19 +174,9 @@ def check_array(path: Path, info: ArrayInfo) -> None:
 
 
 def _opened(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: Path, error: OSError) -> StorageError:
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        return StorageError(
-            "too many files are open; merge the index, close others, or raise the limit (`ulimit -n`)", path=path
-        )
-    message = f"cannot be read ({error.strerror}); restore it from a copy or build the index again"
-    return IndexFormatError(message, path=path)
+    """Open an array, which stands in a folder of the index: neither may be a link that leads elsewhere."""
+    refuse_link(path.parent)
+    return open_file(path)
 
 
 def _data_start(file: BinaryIO, path: Path, info: ArrayInfo) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from colbert_prf.errors import IndexMismatchError, StorageError
+from colbert_prf.index.files import refuse_link
 from colbert_prf.index.json_form import read_json, write_json
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import FORMAT_VERSION, CodecInfo, SegmentInfo, Settings
@@ -63,6 +64,7 @@ def check_folder(layout: IndexLayout, *, resume: bool) -> None:
     """Refuse to build where something else is."""
     if foreign := layout.foreign():
         raise StorageError(f"the folder is not empty, it has {foreign[0]!r}; give a new folder", path=layout.path)
+    refuse_link(layout.building)
     interrupted = layout.building.exists()
     if layout.manifest.exists() and not (resume and interrupted):
         raise StorageError("there is an index already; open it, or give a new folder", path=layout.path)

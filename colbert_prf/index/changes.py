@@ -17,6 +17,7 @@ from colbert_prf.index.batch import Batch, Record, batches_of
 from colbert_prf.index.codec import MAX_CENTROIDS, Codec, sample_size_for
 from colbert_prf.index.deletions import write_deletions
 from colbert_prf.index.durable import sync_folder
+from colbert_prf.index.files import refuse_link
 from colbert_prf.index.identifiers import SeenIds
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.lock import writing
@@ -147,6 +148,7 @@ def _newest(layout: IndexLayout) -> Snapshot:
     """Open the newest generation, under the lock, and clear away what a killed writer left."""
     newest = Snapshot.open(layout)
     layout.remove_unused(newest.manifest.folders)
+    refuse_link(layout.building)
     if layout.building.exists():
         shutil.rmtree(layout.building)
     return newest

@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.durable import sync_file, sync_folder
+from colbert_prf.index.files import open_file
 
 __all__ = ["open_derived", "writing_derived"]
 
@@ -71,10 +72,10 @@ def open_derived(path: Path) -> BinaryIO:
     ------
     IndexFormatError
         Naming the file, if it is not as it was written.
-    OSError
+    StorageError
         If it cannot be read.
     """
-    file = path.open("rb")
+    file = open_file(path)
     try:
         left = os.fstat(file.fileno()).st_size - CHECKSUM_BYTES
         checksum = 0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["sync_file", "sync_folder", "write_whole"]
+__all__ = ["open_new", "sync_file", "sync_folder", "write_whole"]
 
 
 def sync_file(descriptor: int) -> None:
@@ -24,6 +25,12 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def open_new(path: Path) -> BinaryIO:
+    """Open a file to write it from its beginning; what has its name goes first, so that no link is written through."""
+    path.unlink(missing_ok=True)
+    return path.open("xb")
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Replace a file: a reader sees the old content or the new, whenever the power fails.
 
@@ -36,7 +43,7 @@ def write_whole(path: Path, content: bytes) -> None:
     ['a.json']
     """
     temporary = path.with_name(f"{path.name}.new")
-    with temporary.open("wb") as file:
+    with open_new(temporary) as file:
         file.write(content)
         file.flush()
         sync_file(file.fileno())

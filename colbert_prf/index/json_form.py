@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.durable import write_whole
+from colbert_prf.index.files import open_file
 
 __all__ = ["read_json", "write_json"]
 
@@ -40,13 +41,15 @@ def read_json(path: Path, type_: type[Value], *, kind: str, version: int) -> Val
     ------
     IndexFormatError
         Naming the file: missing, damaged, of another kind or version, with missing or unknown keys or wrong types.
+    StorageError
+        If it may not be read.
     """
+    with open_file(path, missing=f"not a {kind}, or one whose build was not finished") as file:
+        content = file.read()
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = content.decode("utf-8")
         document = json.loads(text)
-    except OSError as error:
-        raise IndexFormatError(f"cannot be read ({error.strerror})", path=path) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise IndexFormatError(f"not JSON ({error}): damaged or foreign", path=path) from error
     if not isinstance(document, dict) or document.get("kind") != kind:
         raise IndexFormatError(f"not a {kind}: a foreign file, or a damaged one", path=path)

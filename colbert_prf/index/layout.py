@@ -16,14 +16,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from colbert_prf.errors import IndexFormatError
+from colbert_prf.index.files import check_reachable
+
 __all__ = ["IndexLayout"]
 
+_PLAIN = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
 _OWN_FOLDERS = re.compile(r"(codec|segment|deletions)-\d{6,}(-\d{4,})?|derived-[0-9a-f]{16}")
 
 
@@ -41,6 +46,19 @@ class IndexLayout:
     """
 
     path: Path
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str]) -> IndexLayout:
+        """That of a folder somebody named, which need not be there.
+
+        Raises
+        ------
+        StorageError
+            If no file could be found in it; see :func:`check_reachable`.
+        """
+        layout = cls(Path(path))
+        check_reachable(layout.manifest)
+        return layout
 
     @property
     def manifest(self) -> Path:
@@ -69,16 +87,16 @@ class IndexLayout:
 
     def chunk(self, name: str) -> Path:
         """A spooled chunk of an unfinished build."""
-        return self.building / name
+        return self.building / _plain(self.building, name)
 
     def folder(self, name: str) -> Path:
         """A codec, a segment, the deletions of a generation, or what is derived from its segments."""
-        return self.path / name
+        return self.path / _plain(self.path, name)
 
     @staticmethod
     def array(folder: Path, name: str) -> Path:
         """One array of a codec, a segment or a chunk."""
-        return folder / f"{name}.npy"
+        return folder / f"{_plain(folder, name)}.npy"
 
     @staticmethod
     def codec_name(generation: int) -> str:
@@ -118,3 +136,14 @@ class IndexLayout:
             if _OWN_FOLDERS.fullmatch(entry.name) and entry.name not in keep:
                 # Where a mapped file cannot be removed (Windows), the next writer tries again.
                 shutil.rmtree(entry, ignore_errors=True)
+
+
+def _plain(folder: Path, name: str) -> str:
+    """A name from a manifest, if it leads to something in the folder itself: not ``..``, not ``/etc``, not ``a/b``."""
+    if not _PLAIN.fullmatch(name):
+        raise IndexFormatError(
+            f"the manifest names {name!r:.80}, which is no name of a file here: damaged or forged; restore it from a "
+            "copy or build the index again",
+            path=folder,
+        )
+    return name

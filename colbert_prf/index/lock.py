@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
 
 from colbert_prf.errors import IndexLockedError, StorageError
+from colbert_prf.index.durable import open_new
+from colbert_prf.index.files import open_file, refuse_link, storage_errors
 from colbert_prf.index.layout import IndexLayout
 
 __all__ = ["writing"]
-
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-"""What the system says when it cannot write more."""
 
 
 @contextmanager
@@ -37,10 +35,26 @@ def writing(layout: IndexLayout, action: str) -> Iterator[None]:
     IndexLockedError
         If another process, or another :class:`Index` in this one, is writing; it says which.
     StorageError
-        If the folder is not there or cannot be written to, or the disk is full.
+        If the folder is not there or cannot be written to, its lock is a link, or the disk is full.
     """
-    if not layout.path.is_dir():
-        raise StorageError("there is no such folder", path=layout.path)
+    with storage_errors(layout.path, action):
+        if not layout.path.is_dir():
+            raise StorageError("there is no such folder", path=layout.path)
+        refuse_link(layout.lock)  # not every version of filelock does
+        lock = _acquired(layout)
+        try:
+            now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+            who = {"action": action, "host": socket.gethostname(), "process": os.getpid(), "since": now}
+            with open_new(layout.writer) as file:
+                file.write(json.dumps(who).encode())
+            yield
+        finally:
+            with suppress(OSError):  # a note that stays does no harm, a lock would
+                layout.writer.unlink(missing_ok=True)
+            lock.release()
+
+
+def _acquired(layout: IndexLayout) -> BaseFileLock:
     lock = FileLock(layout.lock, timeout=0)
     try:
         lock.acquire()
@@ -50,27 +64,14 @@ def writing(layout: IndexLayout, action: str) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise StorageError(f"cannot be written to ({error.strerror})", path=layout.path) from error
-    try:
-        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        who = {"action": action, "host": socket.gethostname(), "process": os.getpid(), "since": now}
-        layout.writer.write_text(json.dumps(who), encoding="utf-8")
-        yield
-    except OSError as error:
-        if error.errno not in NO_ROOM:
-            raise
-        raise StorageError(
-            f"{action}: {os.strerror(error.errno)}; what was there before is whole: make room and try again",
-            path=layout.path,
-        ) from error
-    finally:
-        layout.writer.unlink(missing_ok=True)
-        lock.release()
+    return lock
 
 
 def _holder(layout: IndexLayout) -> str:
     """Name the writer; its note may be half written, or gone, or a dead writer's, and only people read it."""
     try:
-        who = json.loads(layout.writer.read_text(encoding="utf-8"))
+        with open_file(layout.writer) as file:
+            who = json.loads(file.read())
         return f"process {who['process']} on {who['host']} (action: {who['action']}, since {who['since']})"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (StorageError, ValueError, KeyError, TypeError):
         return "another process"

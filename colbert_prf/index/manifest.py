@@ -6,7 +6,6 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.arrays import ArrayInfo
 from colbert_prf.index.json_form import read_json, write_json
 
@@ -137,6 +136,4 @@ class Manifest:
     @classmethod
     def read(cls, path: Path) -> Manifest:
         """Read the current generation, or raise :class:`IndexFormatError` naming the file."""
-        if not path.is_file():
-            raise IndexFormatError("no such file: not an index, or one whose build was not finished", path=path)
         return read_json(path, cls, kind=KIND, version=FORMAT_VERSION)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.arrays import ArrayInfo
 from colbert_prf.index.json_form import read_json, write_json
 
@@ -66,6 +65,4 @@ class LexicalManifest:
     @classmethod
     def read(cls, path: Path) -> LexicalManifest:
         """Read the current generation, or raise :class:`IndexFormatError` naming the file."""
-        if not path.is_file():
-            raise IndexFormatError("no such file: not a lexical index, or one whose build was not finished", path=path)
         return read_json(path, cls, kind=KIND, version=FORMAT_VERSION)

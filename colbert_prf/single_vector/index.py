@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.errors import IndexFormatError, InputError, StorageError
+from colbert_prf.errors import InputError, StorageError
 from colbert_prf.index import Index
 from colbert_prf.index.arrays import ArrayInfo, ArrayWriter, check_array, open_array, write_array
 from colbert_prf.index.blobs import Blobs, BlobWriter
@@ -59,9 +59,6 @@ class VectorIndex:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._layout = IndexLayout(Path(path))
-        if not self._layout.manifest.is_file():
-            message = "no such file: not an index of single vectors, or one whose build was not finished"
-            raise IndexFormatError(message, path=self._layout.manifest)
         self._manifest = read_json(self._layout.manifest, _Manifest, kind=KIND, version=VERSION)
         arrays = {name: open_array(self._file(name), info) for name, info in self._manifest.files.items()}
         self.vectors: Vectors = arrays["vectors"]
@@ -165,7 +162,8 @@ class VectorIndex:
 
     def verify(self) -> None:
         """Check every byte against its checksum; the graph can be made again and has none."""
-        for name, info in self._manifest.files.items():
+        newest = VectorIndex(self.path)
+        for name, info in newest._manifest.files.items():
             check_array(self._file(name), info)
 
     def nearest(
@@ -214,7 +212,7 @@ class VectorIndex:
         try:
             with open_derived(path) as file:
                 return faiss.read_index(faiss.PyCallbackIOReader(file.read))
-        except (OSError, IndexFormatError):
+        except (OSError, StorageError):
             pass  # not built yet, or damaged: it can be made again
         graph = faiss.IndexHNSWFlat(self.dim, NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
         graph.hnsw.efConstruction = EF_CONSTRUCTION

@@ -108,5 +108,5 @@ def test_foreign_content_is_refused(tmp_path, content):
 
 
 def test_a_folder_without_a_manifest_is_no_index(tmp_path):
-    with pytest.raises(IndexFormatError, match="not an index"):
+    with pytest.raises(IndexFormatError, match="no such file: not a colbert-prf index, or one whose"):
         Manifest.read(tmp_path / "manifest.json")

@@ -99,7 +99,7 @@ def test_a_damaged_file_is_named(index, name):
 def test_a_folder_with_something_in_it_is_refused(index, tmp_path):
     with pytest.raises(StorageError, match="not empty"):
         LexicalIndex.create(index.path, MORE, progress=False)
-    with pytest.raises(IndexFormatError, match="not a lexical index"):
+    with pytest.raises(IndexFormatError, match="not a colbert-prf lexical index"):
         LexicalIndex.open(tmp_path / "nowhere")
     with pytest.raises(InputError, match="at least one document"):
         LexicalIndex.create(tmp_path / "none", [], progress=False)

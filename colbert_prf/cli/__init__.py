@@ -72,6 +72,8 @@ for command in (
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command; our errors and the system's become one line and exit code 1, wrong usage exit code 2."""
     try:
+        if any("\0" in argument for argument in arguments or ()):  # a shell gives none, and click has no word for it
+            raise click.UsageError("an argument has a NUL character in it, which no path or name may have")
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]  # it needs the message alone
             code = cli.main(args=arguments, prog_name="colbert-prf", standalone_mode=False)

@@ -29,7 +29,7 @@ def info(source: str | None, as_json: bool) -> None:
       colbert-prf info my.index
       colbert-prf info my-model --json
     """
-    is_index = source is not None and IndexLayout(Path(source)).manifest.is_file()
+    is_index = source is not None and IndexLayout.at(source).manifest.is_file()
     if source and not Path(source).is_dir() and not may_be_on_the_hub(source):
         raise InputError(f"{source}: there is no such index or model folder")
     facts = _index_facts(source) if source and is_index else _model_facts(source)

@@ -51,7 +51,7 @@ class Encoder(ABC):
         Raises
         ------
         ModelError
-            If the folder is damaged or holds no model.
+            If the folder is damaged, holds no model or may not be read.
         MissingExtraError
             If the checkpoint needs PyTorch and the extra is not installed.
 
@@ -65,11 +65,16 @@ class Encoder(ABC):
         ((6, 128), [0.4, 1.1, 1.3, 1.5, 1.3, 0.4])
         """
         folder = ModelFolder(EMBEDDED if model is None else Path(model))
-        if model is None or folder.settings_file.is_file():
-            from colbert_prf.encoder.onnx import OnnxEncoder
+        try:
+            if model is None or folder.settings_file.is_file():
+                from colbert_prf.encoder.onnx import OnnxEncoder
 
-            return OnnxEncoder(folder, threads=threads, query_weights=query_weights)
-        if not folder.path.is_dir() and not may_be_on_the_hub(os.fspath(model)):
+                return OnnxEncoder(folder, threads=threads, query_weights=query_weights)
+            is_folder = folder.path.is_dir()
+        except OSError as error:
+            advice = "check the path, and the right to read it"
+            raise ModelError(f"{error.filename or model}: cannot be read ({error.strerror}); {advice}") from error
+        if not is_folder and not may_be_on_the_hub(os.fspath(model)):
             raise ModelError(
                 f"{model}: no such model folder; give a folder, a name on the hub (owner/name), or nothing"
             )

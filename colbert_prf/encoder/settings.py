@@ -76,7 +76,7 @@ class ModelSettings:
         """Read settings, refusing unknown keys, wrong types and formats of the future."""
         try:
             values: Any = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
             raise ModelError(f"model settings are not JSON: {error}") from error
         if not isinstance(values, dict):
             raise ModelError(f"model settings must be a JSON object, found {type(values).__name__}")

@@ -27,6 +27,7 @@ from colbert_prf.errors import IndexMismatchError, InputError, StorageError
 from colbert_prf.index.batch import batches_of
 from colbert_prf.index.build_state import BuildState, check_folder
 from colbert_prf.index.codec import BITS, Codec, sample_size_for
+from colbert_prf.index.files import storage_errors
 from colbert_prf.index.identifiers import SeenIds
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.lock import writing
@@ -94,6 +95,8 @@ def create_index(
     ------
     InputError
         If the codec is not for such an index.
+    StorageError
+        If the folder cannot be made, or be written to.
     """
     if settings.bits not in BITS:
         raise InputError(f"bits must be one of {BITS}, found {settings.bits}")
@@ -105,8 +108,15 @@ def create_index(
         )
     if options.seed < 0:
         raise InputError(f"seed must be at least 0, found {options.seed}")
-    if layout.path.is_dir():  # refused before a lock is left in a folder of others
-        check_folder(layout, resume=options.resume)
+    with storage_errors(layout.path, "create"):
+        if layout.path.is_dir():  # refused before a lock is left in a folder of others
+            check_folder(layout, resume=options.resume)
+        _create(layout, settings, items, encoder=encoder, options=options)
+
+
+def _create(
+    layout: IndexLayout, settings: Settings, items: Iterable[Item], *, encoder: Encoder | None, options: BuildOptions
+) -> None:
     with _new_folder(layout), writing(layout, "create"):
         check_folder(layout, resume=options.resume)
         if layout.manifest.exists():  # killed after the manifest and before the last line of this function

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from operator import length_hint
-from pathlib import Path
 
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import IndexFormatError, InputError
@@ -45,6 +44,7 @@ class Index(IndexReader):
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> folder = TemporaryDirectory()
     >>> documents = [("fish", "Goldfish grow all their life."), ("bank", "The bank raised its rates.")]
@@ -60,7 +60,7 @@ class Index(IndexReader):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, encoder: Encoder | None = None, force: bool = False) -> None:
-        self._layout = IndexLayout(Path(path))
+        self._layout = IndexLayout.at(path)
         self._force = force
         self._encoder = encoder
         super().__init__(Snapshot.open(self._layout))
@@ -142,7 +142,7 @@ class Index(IndexReader):
         settings = Settings(encoder.dim, bits, encoder.vocabulary_size, special_ids, texts, model_info(encoder))
         options = BuildOptions(codec, resume, progress, total or length_hint(documents) or None, seed)
         _, items = _first(text_items(documents))
-        create_index(IndexLayout(Path(path)), settings, items, encoder=encoder, options=options)
+        create_index(IndexLayout.at(path), settings, items, encoder=encoder, options=options)
         return cls(path, encoder=encoder)
 
     @classmethod
@@ -184,7 +184,7 @@ class Index(IndexReader):
         assert first.encoded is not None
         size, special = int(vocabulary_size or DEFAULT_VOCABULARY), tuple(sorted(map(int, special_ids)))
         settings = Settings(first.encoded.dim, int(bits), size, special, texts, ModelInfo(fingerprint))
-        create_index(IndexLayout(Path(path)), settings, items, encoder=None, options=options)
+        create_index(IndexLayout.at(path), settings, items, encoder=None, options=options)
         return cls(path)
 
     def add(self, documents: Documents) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from colbert_prf.errors import InputError, StorageError
 from colbert_prf.index.arrays import write_array
 from colbert_prf.index.durable import sync_folder
+from colbert_prf.index.files import storage_errors
 from colbert_prf.index.identifiers import SeenIds
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.lock import writing
@@ -38,11 +38,11 @@ def text_checksum(text: str) -> int:
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
-def create_lexical(path: Path, entries: Iterable[Entry], analyzer: AnalyzerInfo, *, texts: bool) -> None:
+def create_lexical(layout: IndexLayout, entries: Iterable[Entry], analyzer: AnalyzerInfo, *, texts: bool) -> None:
     """Write a lexical index; its manifest appears when everything else is on the disk."""
-    layout = IndexLayout(path)
-    _require_empty(layout)
-    layout.path.mkdir(parents=True, exist_ok=True)
+    with storage_errors(layout.path, "create"):
+        _require_empty(layout)
+        layout.path.mkdir(parents=True, exist_ok=True)
     with writing(layout, "create"):
         _require_empty(layout)  # another writer may just have finished
         layout.remove_unused([])  # what a writer that failed left
@@ -124,7 +124,8 @@ def follow_index(
             f"{vectors.layout.path} keeps no texts to index as terms; make a lexical index from the corpus with "
             "LexicalIndex.create"
         )
-    layout.path.mkdir(parents=True, exist_ok=True)
+    with storage_errors(layout.path, "follow"):
+        layout.path.mkdir(parents=True, exist_ok=True)
     with writing(layout, "follow"):
         old = _newest(layout) if layout.manifest.is_file() else None
         manifest = old.manifest if old is not None else LexicalManifest(0, analyzer, False, ())

@@ -57,7 +57,7 @@ class LexicalIndex:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._layout = IndexLayout(Path(path))
+        self._layout = IndexLayout.at(path)
         self._snapshot = LexicalSnapshot.open(self._layout)
         self._texts: Index | None = None
         info = self._snapshot.manifest.analyzer
@@ -95,7 +95,7 @@ class LexicalIndex:
         """
         analyzer = analyzer or Analyzer()
         entries = _entries(documents, analyzer)
-        create_lexical(Path(path), _counted(entries, documents, progress), _info(analyzer), texts=texts)
+        create_lexical(IndexLayout.at(path), _counted(entries, documents, progress), _info(analyzer), texts=texts)
         return cls(path)
 
     @classmethod
@@ -124,7 +124,8 @@ class LexicalIndex:
             Whether a bar may be shown.
         """
         entries = (_term_entry(*document) for document in documents)
-        create_lexical(Path(path), _counted(entries, documents, progress), _info(analyzer or Analyzer()), texts=texts)
+        counted = _counted(entries, documents, progress)
+        create_lexical(IndexLayout.at(path), counted, _info(analyzer or Analyzer()), texts=texts)
         return cls(path)
 
     @classmethod
@@ -154,7 +155,7 @@ class LexicalIndex:
         InputError
             If the index keeps no texts.
         """
-        layout = IndexLayout(index.snapshot.layout.path / FOLDER)
+        layout = IndexLayout.at(index.snapshot.layout.path / FOLDER)
         wanted = analyzer or (cls(layout.path).analyzer if layout.manifest.is_file() else Analyzer())
 
         def entries(pairs: Iterable[tuple[str, str]]) -> Iterator[Entry]:

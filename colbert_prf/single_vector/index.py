@@ -20,6 +20,7 @@ from colbert_prf.index.arrays import ArrayInfo, ArrayWriter, check_array, open_a
 from colbert_prf.index.blobs import Blobs, BlobWriter
 from colbert_prf.index.derived import open_derived, writing_derived
 from colbert_prf.index.durable import sync_folder
+from colbert_prf.index.files import storage_errors
 from colbert_prf.index.identifiers import Identifiers, SeenIds, identifier_arrays
 from colbert_prf.index.json_form import read_json, write_json
 from colbert_prf.index.layout import IndexLayout
@@ -58,7 +59,7 @@ class VectorIndex:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._layout = IndexLayout(Path(path))
+        self._layout = IndexLayout.at(path)
         self._manifest = read_json(self._layout.manifest, _Manifest, kind=KIND, version=VERSION)
         arrays = {name: open_array(self._file(name), info) for name, info in self._manifest.files.items()}
         self.vectors: Vectors = arrays["vectors"]
@@ -100,7 +101,7 @@ class VectorIndex:
         progress
             Whether a bar may be shown.
         """
-        folder = _Folder(Path(path), texts=texts)
+        folder = _Folder(path, texts=texts)
         with progress_bar("Encoding", total=length_hint(documents) or None, shown=progress) as advance:
             folder.write(encoder.name, encoder.encode_documents(folder.take(documents), progress=advance))
         return cls(path)
@@ -124,7 +125,7 @@ class VectorIndex:
         """
         snapshot = index.snapshot
         live = np.flatnonzero(snapshot.live).tolist()
-        folder = _Folder(Path(path), texts=snapshot.manifest.settings.texts)
+        folder = _Folder(path, texts=snapshot.manifest.settings.texts)
         documents = ((snapshot.doc_id(position), snapshot.text(position) or "") for position in live)
         with progress_bar("Averaging", total=len(live), shown=progress) as advance:
 
@@ -229,9 +230,10 @@ class VectorIndex:
 class _Folder:
     """Writes a folder while documents and their vectors stream by; its manifest appears when all is on the disk."""
 
-    def __init__(self, path: Path, *, texts: bool) -> None:
-        self.layout = IndexLayout(path)
-        self._require_empty()
+    def __init__(self, path: str | os.PathLike[str], *, texts: bool) -> None:
+        self.layout = IndexLayout.at(path)
+        with storage_errors(self.layout.path, "create"):
+            self._require_empty()
         self.folder = self.layout.folder(FOLDER)
         self.doc_ids: list[str] = []
         self._seen = SeenIds()
@@ -255,7 +257,8 @@ class _Folder:
 
     def write(self, model: str, vectors: Iterator[Vectors]) -> None:
         """Write the vectors, which draw on :meth:`take`, and all else."""
-        self.layout.path.mkdir(parents=True, exist_ok=True)
+        with storage_errors(self.layout.path, "create"):
+            self.layout.path.mkdir(parents=True, exist_ok=True)
         with writing(self.layout, "create"):
             self._require_empty()  # another writer may just have finished
             self.layout.remove_unused([])  # what a writer that failed left

@@ -36,6 +36,7 @@ def test_the_paper_is_the_default_where_a_model_says_nothing():
     ("text", "message"),
     [
         ("{", "not JSON"),
+        ("[" * 100_000, "not JSON"),
         ("[]", "must be a JSON object, found list"),
         (json.dumps({**MINIMAL, "format": 2}), "have format 2, this version reads 1; upgrade"),
         (json.dumps({"name": "tiny", "dim": 4}), "have format None"),

@@ -99,7 +99,7 @@ def test_what_is_not_exactly_right_is_refused(tmp_path, change, message):
         Manifest.read(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"null", b"\xff\xfe", b"hello"])
+@pytest.mark.parametrize("content", [b"", b"[]", b"null", b"\xff\xfe", b"hello", b"[" * 100_000])
 def test_foreign_content_is_refused(tmp_path, content):
     path = tmp_path / "manifest.json"
     path.write_bytes(content)

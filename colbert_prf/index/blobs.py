@@ -11,12 +11,22 @@ import zstandard
 
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.arrays import Array, ArrayInfo, ArrayWriter, write_array
+from colbert_prf.index.forms import Form
 from colbert_prf.index.layout import IndexLayout
 
-__all__ = ["BlobWriter", "Blobs"]
+__all__ = ["BlobWriter", "Blobs", "blob_forms"]
 
 BLOBS_PER_BLOCK = 32
 """Fixed, so that the block of a blob is a division; 32 passages of 400 bytes compress 2.2-fold and open in 30 µs."""
+
+
+def blob_forms(name: str, count: int) -> dict[str, Form]:
+    """The forms of the arrays that keep so many blobs."""
+    num_blocks = -(-count // BLOBS_PER_BLOCK)
+    return {
+        f"{name}_blocks": Form.of(np.uint8, shape=(None,)),
+        f"{name}_offsets": Form.of(np.int64, shape=(num_blocks + 1,)),
+    }
 
 
 class BlobWriter:
@@ -95,6 +105,15 @@ class Blobs:
         if last[0] != number:
             last = self._last = (number, self._read_block(number))
         return last[1][inside]
+
+    def text(self, position: int) -> str:
+        """One that is a text."""
+        try:
+            return self[position].decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise IndexFormatError(
+                f"the text at {position} is not UTF-8: damaged; run verify", path=self._path
+            ) from error
 
     def __iter__(self) -> Iterator[bytes]:
         for number in range(-(-self._count // BLOBS_PER_BLOCK)):

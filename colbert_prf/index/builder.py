@@ -26,7 +26,7 @@ from colbert_prf.encoder import Encoder
 from colbert_prf.errors import IndexMismatchError, InputError, StorageError
 from colbert_prf.index.batch import batches_of
 from colbert_prf.index.build_state import BuildState, check_folder
-from colbert_prf.index.codec import BITS, Codec, sample_size_for
+from colbert_prf.index.codec import Codec, sample_size_for
 from colbert_prf.index.files import storage_errors
 from colbert_prf.index.identifiers import SeenIds
 from colbert_prf.index.layout import IndexLayout
@@ -94,12 +94,12 @@ def create_index(
     Raises
     ------
     InputError
-        If the codec is not for such an index.
+        If no index has such settings, or the codec is not for such an index.
     StorageError
         If the folder cannot be made, or be written to.
     """
-    if settings.bits not in BITS:
-        raise InputError(f"bits must be one of {BITS}, found {settings.bits}")
+    if (fault := settings.fault) is not None:
+        raise InputError(fault)
     codec = options.codec
     if codec is not None and (codec.bits, codec.dim) != (settings.bits, settings.dim):
         raise InputError(

@@ -20,15 +20,24 @@ import numpy.typing as npt
 from colbert_prf.encoder.base import available_cores
 from colbert_prf.errors import InputError
 from colbert_prf.index.arrays import Array
+from colbert_prf.index.forms import Form
 from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.types import Vectors
 
 if TYPE_CHECKING:
     from colbert_prf.kernels.probes import ByteCentroids
 
-__all__ = ["ARRAYS", "BITS", "MAX_CENTROIDS", "Codec", "all_cores", "num_centroids_for", "sample_size_for"]
+__all__ = [
+    "BITS",
+    "MAX_CENTROIDS",
+    "Codec",
+    "all_cores",
+    "codec_fault",
+    "codec_forms",
+    "num_centroids_for",
+    "sample_size_for",
+]
 
-ARRAYS = ("centroids", "centroid_steps", "radii", "cell_centers", "cell_lists", "spread", "ranges")
 BITS = (1, 2, 4, 8, 16)
 MAX_CENTROIDS = 1 << 16
 """So that a code always takes two bytes; reached at 2^27 vectors, with one or two bits at 2^25."""
@@ -73,6 +82,36 @@ def num_centroids_for(num_vectors: int, bits: int) -> int:
 def sample_size_for(num_vectors: int, bits: int) -> int:
     """How many vectors a codec for ``num_vectors`` is trained on."""
     return min(num_vectors, POINTS_PER_CENTROID * num_centroids_for(num_vectors, bits), MAX_SAMPLE)
+
+
+def codec_forms(dim: int, num_centroids: int) -> dict[str, Form]:
+    """The forms of the arrays of a codec."""
+    width = dim + -dim % PADDING
+    return {
+        "centroids": Form.of(np.int8, shape=(num_centroids, width)),
+        "centroid_steps": Form.of(np.float32, shape=(width,)),
+        "radii": Form.of(np.float16, shape=(num_centroids,)),
+        "cell_centers": Form.of(np.int8, shape=(None, width)),
+        "cell_lists": Form.of(np.uint16, shape=(None, None)),
+        "spread": Form.of(np.float32, shape=(width,)),
+        "ranges": Form.of(np.float32, shape=(2, 2)),
+    }
+
+
+def codec_fault(arrays: Mapping[str, Array], dim: int) -> tuple[str, str] | None:
+    """The name of an array of the right form whose values no codec has, and what is wrong with them; None if all is
+    right.
+    """
+    for name in ("centroid_steps", "radii", "spread", "ranges"):
+        if not np.isfinite(arrays[name]).all():
+            return name, "holds a NaN or an infinity"
+    if arrays["centroids"][:, dim:].any():
+        return "centroids", f"has numbers beyond dim {dim}"
+    if len(arrays["cell_lists"]) != len(arrays["cell_centers"]):
+        return "cell_lists", f"has {len(arrays['cell_lists'])} lists for {len(arrays['cell_centers'])} cells"
+    if int(arrays["cell_lists"].max(initial=0)) >= len(arrays["centroids"]):
+        return "cell_lists", f"names a centroid that is not there, of {len(arrays['centroids'])}"
+    return None
 
 
 class Codec:

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.arrays import Array
+from colbert_prf.index.forms import Form
 from colbert_prf.index.layout import IndexLayout
 
-__all__ = ["Identifiers", "SeenIds", "identifier_arrays"]
+__all__ = ["Identifiers", "SeenIds", "identifier_arrays", "identifier_forms"]
 
 FEW_IDS = 32
 """Fewer are read one at a time."""
@@ -43,6 +44,16 @@ def identifier_arrays(doc_ids: Sequence[str]) -> dict[str, Array]:
     }
 
 
+def identifier_forms(count: int, *, prefix: str = "") -> dict[str, Form]:
+    """The forms of the arrays that keep so many ids."""
+    return {
+        f"{prefix}id_bytes": Form.of(np.uint8, shape=(None,)),
+        f"{prefix}id_offsets": Form.of(np.uint32, np.int64, shape=(count + 1,)),
+        f"{prefix}id_hashes": Form.of(np.uint32, shape=(count,)),
+        f"{prefix}id_order": Form.of(np.uint32, shape=(count,)),
+    }
+
+
 class Identifiers:
     """Reads ids by position, and finds the position of an id in a few probes of a mapped array.
 
@@ -52,14 +63,17 @@ class Identifiers:
         As made by :func:`identifier_arrays`, mapped.
     folder
         Of the arrays, for messages.
+    prefix
+        Of their names.
     """
 
-    def __init__(self, arrays: Mapping[str, Array], *, folder: Path = Path()) -> None:
+    def __init__(self, arrays: Mapping[str, Array], *, folder: Path = Path(), prefix: str = "") -> None:
         self._folder = folder
-        self._bytes = arrays["id_bytes"]
-        self._offsets = arrays["id_offsets"]
-        self._hashes = arrays["id_hashes"]
-        self._order = arrays["id_order"]
+        self._prefix = prefix
+        self._bytes = arrays[f"{prefix}id_bytes"]
+        self._offsets = arrays[f"{prefix}id_offsets"]
+        self._hashes = arrays[f"{prefix}id_hashes"]
+        self._order = arrays[f"{prefix}id_order"]
 
     def __len__(self) -> int:
         return len(self._order)
@@ -68,8 +82,7 @@ class Identifiers:
         try:
             return self._raw(position).decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
-            path = IndexLayout.array(self._folder, "id_bytes")
-            raise IndexFormatError(f"the id at {position} is damaged ({error.reason})", path=path) from error
+            raise self._damaged("id_bytes", f"the id at {position} is damaged ({error.reason})") from error
 
     def __iter__(self) -> Iterator[str]:
         for position in range(len(self)):
@@ -94,12 +107,31 @@ class Identifiers:
         while place < len(self._hashes) and self._hashes[place] == wanted:
             position = int(self._order[place])
             if position >= len(self):
-                message = f"position {position} of {len(self)} documents: damaged; run verify"
-                raise IndexFormatError(message, path=IndexLayout.array(self._folder, "id_order"))
+                raise self._damaged("id_order", f"position {position} of {len(self)} documents: damaged; run verify")
             if self._raw(position) == raw:
                 return position
             place += 1
         return None
+
+    def check(self) -> None:
+        """Compare every id with its place among the bytes, with all others and with its hash.
+
+        Raises
+        ------
+        IndexFormatError
+            Naming the first file that contradicts another.
+        """
+        offsets = self._offsets
+        if offsets[0] != 0 or offsets[-1] != len(self._bytes) or (offsets[1:] < offsets[:-1]).any():
+            raise self._damaged("id_offsets", f"offsets must rise from 0 to {len(self._bytes)}")
+        seen = set(self)
+        if len(seen) != len(self):
+            raise self._damaged("id_bytes", "an id is there twice")
+        if any(self.find(doc_id) is None for doc_id in seen):
+            raise self._damaged("id_hashes", "an id is not found by its hash")
+
+    def _damaged(self, name: str, message: str) -> IndexFormatError:
+        return IndexFormatError(message, path=IndexLayout.array(self._folder, f"{self._prefix}{name}"))
 
     def _raw(self, position: int) -> bytes:
         return self._bytes[int(self._offsets[position]) : int(self._offsets[position + 1])].tobytes()

@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from colbert_prf.index.arrays import ArrayInfo
+from colbert_prf.index.codec import BITS
 from colbert_prf.index.json_form import read_json, write_json
 
 __all__ = ["FORMAT_VERSION", "CodecInfo", "DeletionInfo", "Manifest", "ModelInfo", "SegmentInfo", "Settings"]
 
 FORMAT_VERSION = 3
+MAX_VOCABULARY = 1 << 31
+"""Token ids are int32."""
 KIND = "colbert-prf index"
 
 
@@ -35,6 +38,22 @@ class Settings:
     special_ids: tuple[int, ...]
     texts: bool
     model: ModelInfo
+
+    @property
+    def fault(self) -> str | None:
+        """What no index has, and what to do; None if all is right.
+
+        >>> Settings(0, 2, 30522, (), True, ModelInfo()).fault
+        'dim must be at least 1, found 0; the first document must have the shape (num_tokens, dim), even without tokens'
+        """
+        if self.dim < 1:
+            advice = "the first document must have the shape (num_tokens, dim), even without tokens"
+            return f"dim must be at least 1, found {self.dim}; {advice}"
+        if self.bits not in BITS:
+            return f"bits must be one of {BITS}, found {self.bits}"
+        if not 1 <= self.vocabulary_size <= MAX_VOCABULARY:
+            return f"vocabulary_size must be from 1 to {MAX_VOCABULARY}, found {self.vocabulary_size}"
+        return None
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,13 @@ import numpy.typing as npt
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.arrays import Array, ArrayInfo, open_array
 from colbert_prf.index.batch import BATCH_VECTORS, Batch
-from colbert_prf.index.blobs import Blobs
+from colbert_prf.index.blobs import Blobs, blob_forms
 from colbert_prf.index.codec import Codec, all_cores
-from colbert_prf.index.identifiers import Identifiers
+from colbert_prf.index.forms import Form, check_forms
+from colbert_prf.index.identifiers import Identifiers, identifier_forms
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import SegmentInfo
+from colbert_prf.index.segment_writer import token_dtype
 from colbert_prf.kernels.postings import decode_postings
 from colbert_prf.types import TokenIds, Vectors
 
@@ -57,21 +59,19 @@ class Segment:
         self.info = info
         self.codec = codec
         self.folder = layout.folder(info.name) if codec else layout.chunk(info.name)
+        check_forms(info.files, _forms(info, codec), self.folder)
         arrays = {name: open_array(layout.array(self.folder, name), item) for name, item in info.files.items()}
         self.arrays = arrays
-        self._require("token_ids", "offsets", "id_bytes", "id_offsets", "id_hashes", "id_order")
         self._column_names = tuple(codec.columns) if codec else ("vectors",)
-        self._require(*self._column_names)
         self.token_ids = arrays["token_ids"]
         self.offsets: npt.NDArray[np.int64] = arrays["offsets"]
         self.doc_ids = Identifiers(arrays, folder=self.folder)
         self._texts = self._blobs("texts")
         self._metadata = self._blobs("metadata")
         if codec:
-            self._require("lists", "list_offsets", "frequencies")
             self.lists: npt.NDArray[np.uint8] = arrays["lists"]
             self.list_offsets: npt.NDArray[np.int64] = arrays["list_offsets"]
-        self._check_shapes()
+        self._check_ends()
         self._check_offsets()
         self.deletion_arrays = self._open_deletions(layout)
         self.deleted = self._read_deleted(layout)
@@ -95,10 +95,7 @@ class Segment:
 
     def text(self, position: int) -> str | None:
         """The text of a document, where texts are kept."""
-        try:
-            return self._texts[position].decode("utf-8", "surrogatepass") if self._texts else None
-        except UnicodeDecodeError as error:
-            raise self._damaged("texts_blocks", f"the text at {position} is not UTF-8") from error
+        return self._texts.text(position) if self._texts else None
 
     def metadata(self, position: int) -> dict[str, Any]:
         """The metadata of a document; empty where it has none."""
@@ -134,6 +131,15 @@ class Segment:
         num_known = len(self.arrays["frequencies"])
         if largest >= num_known:
             raise self._damaged("token_ids", f"a token is {largest}, the segment has none from {num_known} on")
+
+    def check_vocabulary(self, size: int) -> None:
+        """Refuse arrays that were written for another vocabulary."""
+        expected, found = np.dtype(token_dtype(size)), self.token_ids.dtype
+        if found != expected:
+            raise self._damaged("token_ids", f"for a vocabulary of {size} it must be {expected}, found {found}")
+        known = max(len(self.arrays["frequencies"]), len(self.deletion_arrays.get("frequencies", ())))
+        if known > size:
+            raise self._damaged("frequencies", f"it counts {known} tokens of a vocabulary of {size}")
 
     def documents_with(self, code: int) -> npt.NDArray[np.int64]:
         """The documents that have a vector with this code, ascending, deleted ones included."""
@@ -205,32 +211,15 @@ class Segment:
     def _blobs(self, name: str) -> Blobs | None:
         if f"{name}_blocks" not in self.arrays:
             return None
-        self._require(f"{name}_offsets")
         path = IndexLayout.array(self.folder, f"{name}_blocks")
         offsets = self.arrays[f"{name}_offsets"]
         return Blobs(self.arrays[f"{name}_blocks"], offsets, count=self.info.num_documents, path=path)
 
-    def _require(self, *names: str) -> None:
-        for name in names:
-            if name not in self.arrays:
-                raise IndexFormatError(
-                    "the manifest does not know this file", path=IndexLayout.array(self.folder, name)
-                )
-
-    def _check_shapes(self) -> None:
+    def _check_ends(self) -> None:
         """What can be checked without reading: no offset of the ends leads outside of an array."""
-        num_vectors, num_documents = self.info.num_vectors, self.info.num_documents
-        expected = dict.fromkeys(("token_ids", *self._column_names), num_vectors)
-        expected |= {"offsets": num_documents + 1, "id_order": num_documents, "id_hashes": num_documents}
-        if self.codec:
-            expected["list_offsets"] = self.codec.num_centroids + 1
-        ends = {"offsets": num_vectors, "id_offsets": len(self.arrays["id_bytes"])}
+        ends = {"offsets": self.info.num_vectors, "id_offsets": len(self.arrays["id_bytes"])}
         ends |= {f"{n}_offsets": len(self.arrays[f"{n}_blocks"]) for n in ("texts", "metadata") if self._blobs(n)}
         ends |= {"list_offsets": len(self.lists)} if self.codec else {}
-        for name, length in expected.items():
-            if len(self.arrays[name]) != length:
-                found = f"expected {length} rows, found {len(self.arrays[name])}"
-                raise IndexFormatError(found, path=IndexLayout.array(self.folder, name))
         for name, end in ends.items():
             if int(self.arrays[name][0]) != 0 or int(self.arrays[name][-1]) != end:
                 found = f"expected offsets from 0 to {end}, found {self.arrays[name][0]} to {self.arrays[name][-1]}"
@@ -269,6 +258,9 @@ class Segment:
         }
 
     def _open_deletions(self, layout: IndexLayout) -> dict[str, Array]:
+        if self.info.deletions is not None:
+            folder = layout.folder(self.info.deletions.name)
+            check_forms(self.info.deletions.files, _deletion_forms(len(self)), folder)
         return {name: open_array(path, item) for name, (path, item) in self.deletion_files(layout).items()}
 
     def _read_deleted(self, layout: IndexLayout) -> npt.NDArray[np.bool_]:
@@ -280,6 +272,36 @@ class Segment:
             message = f"expected {expected} deleted documents, found {found}: damaged"
             raise IndexFormatError(message, path=self.deletion_files(layout)["deleted"][0])
         return deleted
+
+
+def _forms(info: SegmentInfo, codec: Codec | None) -> dict[str, Form]:
+    """The forms of the arrays of a segment, or without a codec of a chunk; texts and metadata where there are any."""
+    num_documents, num_vectors = info.num_documents, info.num_vectors
+    forms = {
+        "offsets": Form.of(np.int64, shape=(num_documents + 1,)),
+        "token_ids": Form.of(np.uint16, np.uint32, shape=(num_vectors,)),
+        **identifier_forms(num_documents),
+    }
+    for name in ("texts", "metadata"):
+        if f"{name}_blocks" in info.files:
+            forms |= blob_forms(name, num_documents)
+    if codec is None:
+        return {**forms, "vectors": Form.of(np.float16, shape=(num_vectors, None))}
+    columns = {name: Form.of(dtype, shape=(num_vectors, *tail)) for name, (dtype, tail) in codec.columns.items()}
+    return {
+        **forms,
+        **columns,
+        "lists": Form.of(np.uint8, shape=(None,)),
+        "list_offsets": Form.of(np.int64, shape=(codec.num_centroids + 1,)),
+        "frequencies": Form.of(np.uint16, np.uint32, shape=(None,)),
+    }
+
+
+def _deletion_forms(num_documents: int) -> dict[str, Form]:
+    return {
+        "deleted": Form.of(np.uint8, shape=(-(-num_documents // 8),)),
+        "frequencies": Form.of(np.uint32, shape=(None,)),
+    }
 
 
 def rows_of(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.arrays import check_array, open_array
-from colbert_prf.index.codec import ARRAYS, Codec
+from colbert_prf.index.codec import Codec, codec_fault, codec_forms
+from colbert_prf.index.forms import check_forms
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import CodecInfo, Manifest, Settings
 from colbert_prf.index.positions import Positions
@@ -37,6 +38,8 @@ class Snapshot(Positions[Segment]):
         self.manifest = manifest
         self.codec = open_codec(layout, manifest.codec, manifest.settings)
         super().__init__([Segment(layout, info, self.codec) for info in manifest.segments])
+        for segment in self.segments:
+            segment.check_vocabulary(manifest.settings.vocabulary_size)
 
     @classmethod
     def open(cls, layout: IndexLayout) -> Snapshot:
@@ -116,12 +119,16 @@ class Snapshot(Positions[Segment]):
 
 
 def open_codec(layout: IndexLayout, info: CodecInfo, settings: Settings) -> Codec:
-    """Open a codec, checking every byte of it: it is small, and everything depends on it."""
+    """Open a codec, checking the settings and every byte of it: it is small, and everything depends on it."""
+    if (fault := settings.fault) is not None:
+        raise IndexFormatError(f"{fault}: damaged or forged", path=layout.manifest)
+    folder = layout.folder(info.name)
+    check_forms(info.files, codec_forms(settings.dim, info.num_centroids), folder)
     arrays = {}
     for name, item in info.files.items():
-        path = layout.array(layout.folder(info.name), name)
+        path = layout.array(folder, name)
         check_array(path, item)
         arrays[name] = open_array(path, item)
-    if missing := sorted(set(ARRAYS) - arrays.keys()):
-        raise IndexFormatError(f"the codec lacks {missing[0]}", path=layout.folder(info.name))
+    if (wrong := codec_fault(arrays, settings.dim)) is not None:
+        raise IndexFormatError(f"{wrong[1]}: damaged or forged", path=layout.array(folder, wrong[0]))
     return Codec(settings.bits, arrays, dim=settings.dim, trained_for=info.trained_for)

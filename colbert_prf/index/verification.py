@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.arrays import Array, ArrayInfo, check_array
 from colbert_prf.index.deletions import deletion_frequencies
+from colbert_prf.index.identifiers import SeenIds
 from colbert_prf.index.layout import IndexLayout
+from colbert_prf.index.positions import Positions
 from colbert_prf.index.segment import Segment
 from colbert_prf.index.segment_writer import document_frequencies
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.postings import encode_postings
 
-__all__ = ["Verification", "array_files", "check_segment", "verify_snapshot"]
+__all__ = ["Verification", "array_files", "check_segment", "verify_live_ids", "verify_snapshot"]
 
 
 @dataclass(frozen=True)
@@ -43,10 +46,11 @@ def verify_snapshot(snapshot: Snapshot) -> Verification:
         check_array(path, info)
     for segment in snapshot.segments:
         _verify_offsets(segment)
-        _verify_identifiers(segment)
+        segment.doc_ids.check()
         _verify_codes(segment, snapshot)
         _verify_deletions(segment, snapshot)
-        _verify_blobs(segment)
+        _verify_blobs(segment, texts=snapshot.manifest.settings.texts)
+    verify_live_ids(snapshot)
     manifest = snapshot.manifest
     num_bytes = snapshot.layout.manifest.stat().st_size + sum(info.num_bytes for info in files.values())
     return Verification(manifest.generation, len(files) + 1, num_bytes, manifest.num_documents, manifest.num_vectors)
@@ -81,11 +85,16 @@ def _verify_offsets(segment: Segment) -> None:
             _expect(bool((array[1:] >= array[:-1]).all()), segment, name, "offsets must not fall")
 
 
-def _verify_identifiers(segment: Segment) -> None:
-    seen = set(segment.doc_ids)
-    _expect(len(seen) == len(segment), segment, "id_bytes", "an id is there twice")
-    found = all(segment.doc_ids.find(doc_id) is not None for doc_id in seen)
-    _expect(found, segment, "id_hashes", "an id is not found by its hash")
+def verify_live_ids(snapshot: Positions[Any]) -> None:
+    """Refuse an id that two segments have and neither has deleted; within a segment :meth:`Identifiers.check` looks."""
+    if len(snapshot.segments) < 2:
+        return
+    seen = SeenIds()
+    for segment in snapshot.segments:
+        for position in np.flatnonzero(~segment.deleted).tolist():
+            if not seen.add(segment.doc_ids[position]):
+                message = f"the id {segment.doc_ids[position]!r} is in a segment before this one as well"
+                raise IndexFormatError(message, path=IndexLayout.array(segment.folder, "id_bytes"))
 
 
 def _verify_codes(segment: Segment, snapshot: Snapshot) -> None:
@@ -118,7 +127,9 @@ def _verify_deletions(segment: Segment, snapshot: Snapshot) -> None:
         raise IndexFormatError("the frequencies are not those of the deleted documents", path=files["frequencies"][0])
 
 
-def _verify_blobs(segment: Segment) -> None:
+def _verify_blobs(segment: Segment, *, texts: bool) -> None:
+    found = "texts_blocks" in segment.arrays
+    _expect(found == texts, segment, "texts_blocks", f"the settings say texts={texts}, the segment has texts: {found}")
     for position in range(len(segment)):
         segment.text(position)
         segment.metadata(position)

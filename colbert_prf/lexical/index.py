@@ -24,6 +24,7 @@ from colbert_prf.lexical.changes import (
 from colbert_prf.lexical.manifest import AnalyzerInfo
 from colbert_prf.lexical.segment_writer import Entry
 from colbert_prf.lexical.snapshot import LexicalSnapshot
+from colbert_prf.lexical.verification import verify_lexical
 from colbert_prf.progress import progress_bar
 
 __all__ = ["LexicalIndex"]
@@ -183,11 +184,14 @@ class LexicalIndex:
         self.reload()
 
     def verify(self) -> int:
-        """Check every byte against its checksum, and return the number of files."""
-        snapshot = LexicalSnapshot.open(self._layout)
-        for segment in snapshot.segments:
-            segment.check(self._layout)
-        return sum(len(segment.info.files) for segment in snapshot.segments)
+        """Check every byte against its checksum and every array against the others; return the number of files.
+
+        Raises
+        ------
+        IndexFormatError
+            Naming the first file that is not as it was written.
+        """
+        return verify_lexical(LexicalSnapshot.open(self._layout))
 
     def reload(self) -> None:
         """See the newest generation."""

@@ -9,20 +9,13 @@ import numpy.typing as npt
 
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.arrays import check_array, open_array
-from colbert_prf.index.blobs import Blobs
-from colbert_prf.index.identifiers import Identifiers
+from colbert_prf.index.blobs import Blobs, blob_forms
+from colbert_prf.index.forms import Form, check_forms
+from colbert_prf.index.identifiers import Identifiers, identifier_forms
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.lexical.manifest import LexicalSegmentInfo
 
 __all__ = ["LexicalSegment", "Postings"]
-
-_IDENTIFIERS = ("id_bytes", "id_offsets", "id_hashes", "id_order")
-_ARRAYS = (
-    *("offsets", "terms", "frequencies", "lengths", "checksums"),
-    *("posting_offsets", "posting_documents", "posting_frequencies"),
-    *_IDENTIFIERS,
-    *(f"term_{name}" for name in _IDENTIFIERS),
-)
 
 
 class Postings(NamedTuple):
@@ -46,20 +39,20 @@ class LexicalSegment:
     def __init__(self, layout: IndexLayout, info: LexicalSegmentInfo) -> None:
         self.info = info
         self.folder = layout.folder(info.name)
+        check_forms(info.files, _forms(info), self.folder)
         arrays = {name: open_array(layout.array(self.folder, name), item) for name, item in info.files.items()}
-        if missing := sorted(set(_ARRAYS) - arrays.keys()):
-            raise IndexFormatError(f"the segment lacks {missing[0]}", path=self.folder)
+        self.arrays = arrays
         self.offsets: npt.NDArray[np.int64] = arrays["offsets"]
         self.terms: npt.NDArray[np.int32] = arrays["terms"]
         self.frequencies: npt.NDArray[np.int32] = arrays["frequencies"]
         self.lengths: npt.NDArray[np.int64] = arrays["lengths"]
         self.checksums: npt.NDArray[np.uint32] = arrays["checksums"]
         self.doc_ids = Identifiers(arrays, folder=self.folder)
-        self.vocabulary = Identifiers({name: arrays[f"term_{name}"] for name in _IDENTIFIERS}, folder=self.folder)
+        self.vocabulary = Identifiers(arrays, folder=self.folder, prefix="term_")
         self._posting_offsets = arrays["posting_offsets"]
         self._posting_documents = arrays["posting_documents"]
         self._posting_frequencies = arrays["posting_frequencies"]
-        self._texts = self._open_texts(layout)
+        self._texts = self._blobs()
         self.deleted = self._read_deleted(layout)
         self._has_deleted = bool(self.deleted.any())
 
@@ -90,26 +83,49 @@ class LexicalSegment:
 
     def text(self, position: int) -> str | None:
         """The text of a document, where texts are kept."""
-        return self._texts[position].decode("utf-8", "surrogatepass") if self._texts is not None else None
+        return self._texts.text(position) if self._texts is not None else None
 
     def check(self, layout: IndexLayout) -> None:
         """Compare every file with its checksum."""
         for name, info in self.info.files.items():
             check_array(layout.array(self.folder, name), info)
 
-    def _open_texts(self, layout: IndexLayout) -> Blobs | None:
-        files = self.info.files
-        if "texts_blocks" not in files:
+    def _blobs(self) -> Blobs | None:
+        if "texts_blocks" not in self.arrays:
             return None
-        path = layout.array(self.folder, "texts_blocks")
-        offsets = open_array(layout.array(self.folder, "texts_offsets"), files["texts_offsets"])
-        return Blobs(open_array(path, files["texts_blocks"]), offsets, count=len(self), path=path)
+        path = IndexLayout.array(self.folder, "texts_blocks")
+        return Blobs(self.arrays["texts_blocks"], self.arrays["texts_offsets"], count=len(self), path=path)
 
     def _read_deleted(self, layout: IndexLayout) -> npt.NDArray[np.bool_]:
         deletions = self.info.deletions
         if deletions is None:
             return np.zeros(len(self), dtype=np.bool_)
-        path = layout.array(layout.folder(deletions.name), self.info.name)
+        folder = layout.folder(deletions.name)
+        check_forms(deletions.files, {"deleted": Form.of(np.uint8, shape=(-(-len(self) // 8),))}, folder)
+        path = layout.array(folder, self.info.name)
         check_array(path, deletions.files["deleted"])
         packed = open_array(path, deletions.files["deleted"])
         return np.unpackbits(packed, count=len(self)).astype(np.bool_)
+
+
+def _forms(info: LexicalSegmentInfo) -> dict[str, Form]:
+    """The forms of the arrays of a segment; of texts where there are any."""
+    count, num_pairs, num_terms = info.num_documents, _length(info, "terms"), _length(info, "term_id_order")
+    forms = {
+        "offsets": Form.of(np.int64, shape=(count + 1,)),
+        "terms": Form.of(np.int32, shape=(num_pairs,)),
+        "frequencies": Form.of(np.int32, shape=(num_pairs,)),
+        "lengths": Form.of(np.int64, shape=(count,)),
+        "checksums": Form.of(np.uint32, shape=(count,)),
+        "posting_offsets": Form.of(np.int64, shape=(num_terms + 1,)),
+        "posting_documents": Form.of(np.uint32, shape=(num_pairs,)),
+        "posting_frequencies": Form.of(np.int32, shape=(num_pairs,)),
+        **identifier_forms(count),
+        **identifier_forms(num_terms, prefix="term_"),
+    }
+    return {**forms, **blob_forms("texts", count)} if "texts_blocks" in info.files else forms
+
+
+def _length(info: LexicalSegmentInfo, name: str) -> int:
+    """The length of an array that other arrays go by; any, if it is missing."""
+    return next(iter(info.files[name].shape), 0) if name in info.files else 0

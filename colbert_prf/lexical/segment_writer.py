@@ -17,7 +17,7 @@ from colbert_prf.index.identifiers import identifier_arrays
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.lexical.manifest import LexicalSegmentInfo
 
-__all__ = ["Entry", "write_lexical_segments"]
+__all__ = ["Entry", "inverted", "sums_of_runs", "write_lexical_segments"]
 
 SEGMENT_POSTINGS = 20_000_000
 """Pairs of document and term in a segment: what a writer holds in memory, some 500 MB."""
@@ -81,11 +81,11 @@ class _Segment:
             "offsets": offsets,
             "terms": terms,
             "frequencies": frequencies,
-            "lengths": _sums(frequencies, offsets),
+            "lengths": sums_of_runs(frequencies, offsets),
             "checksums": np.array(self.checksums, dtype=np.uint32),
             **identifier_arrays(self.doc_ids),
             **{f"term_{key}": value for key, value in identifier_arrays(list(self.vocabulary)).items()},
-            **dict(_inverted(terms, frequencies, offsets, len(self.vocabulary))),
+            **dict(inverted(terms, frequencies, offsets, len(self.vocabulary))),
         }
         files = {key: write_array(layout.array(folder, key), value) for key, value in arrays.items()}
         if texts:
@@ -98,7 +98,7 @@ class _Segment:
         return LexicalSegmentInfo(name, len(self.doc_ids), files)
 
 
-def _inverted(
+def inverted(
     terms: npt.NDArray[np.int32],
     frequencies: npt.NDArray[np.int32],
     offsets: npt.NDArray[np.int64],
@@ -112,7 +112,7 @@ def _inverted(
     yield "posting_frequencies", frequencies[order]
 
 
-def _sums(values: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def sums_of_runs(values: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The sum of each run of values; 0 for an empty run."""
     totals = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
     return np.asarray(np.diff(totals[offsets]), dtype=np.int64)

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.errors import InputError, StorageError
+from colbert_prf.errors import IndexFormatError, InputError, StorageError
 from colbert_prf.index import Index
 from colbert_prf.index.arrays import ArrayInfo, ArrayWriter, check_array, open_array, write_array
-from colbert_prf.index.blobs import Blobs, BlobWriter
+from colbert_prf.index.blobs import Blobs, BlobWriter, blob_forms
 from colbert_prf.index.derived import open_derived, writing_derived
 from colbert_prf.index.durable import sync_folder
 from colbert_prf.index.files import storage_errors
-from colbert_prf.index.identifiers import Identifiers, SeenIds, identifier_arrays
+from colbert_prf.index.forms import Form, check_forms
+from colbert_prf.index.identifiers import Identifiers, SeenIds, identifier_arrays, identifier_forms
 from colbert_prf.index.json_form import read_json, write_json
 from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.lock import writing
@@ -61,9 +62,10 @@ class VectorIndex:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._layout = IndexLayout.at(path)
         self._manifest = read_json(self._layout.manifest, _Manifest, kind=KIND, version=VERSION)
+        check_forms(self._manifest.files, _forms(self._manifest), self._layout.folder(FOLDER))
         arrays = {name: open_array(self._file(name), info) for name, info in self._manifest.files.items()}
         self.vectors: Vectors = arrays["vectors"]
-        self.doc_ids = Identifiers(arrays, folder=self.path)
+        self.doc_ids = Identifiers(arrays, folder=self._layout.folder(FOLDER))
         self._texts = None
         if "texts_blocks" in arrays:
             path_of_texts = self._file("texts_blocks")
@@ -159,13 +161,25 @@ class VectorIndex:
 
     def text(self, position: int) -> str | None:
         """The text of a document, where texts are kept."""
-        return self._texts[position].decode("utf-8", "surrogatepass") if self._texts is not None else None
+        return self._texts.text(position) if self._texts is not None else None
 
     def verify(self) -> None:
-        """Check every byte against its checksum; the graph can be made again and has none."""
-        newest = VectorIndex(self.path)
-        for name, info in newest._manifest.files.items():
+        """Check every byte against its checksum, the ids and the vectors; the graph can be made again and has none.
+
+        Raises
+        ------
+        IndexFormatError
+            Naming the first file that is not as it was written.
+        """
+        stored = VectorIndex(self.path)
+        for name, info in stored._manifest.files.items():
             check_array(self._file(name), info)
+        stored.doc_ids.check()
+        for start in range(0, stored.num_documents, ROWS):
+            if not np.isfinite(stored.vectors[start : start + ROWS]).all():
+                raise IndexFormatError("a vector holds a NaN or an infinity", path=self._file("vectors"))
+        for position in range(stored.num_documents):
+            stored.text(position)
 
     def nearest(
         self, query: Vectors, k: int, *, exact: bool = True, ef: int = 256
@@ -225,6 +239,13 @@ class VectorIndex:
 
     def _file(self, name: str) -> Path:
         return self._layout.array(self._layout.folder(FOLDER), name)
+
+
+def _forms(manifest: _Manifest) -> dict[str, Form]:
+    """The forms of all arrays; of texts where there are any."""
+    count = manifest.num_documents
+    forms = {"vectors": Form.of(np.float32, shape=(count, manifest.dim)), **identifier_forms(count)}
+    return {**forms, **blob_forms("texts", count)} if "texts_blocks" in manifest.files else forms
 
 
 class _Folder:

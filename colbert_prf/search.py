@@ -34,6 +34,8 @@ Predicate = Callable[[Mapping[str, Any]], bool]
 Preset = Literal["default", "paper"]
 PRESETS: tuple[str, ...] = get_args(Preset)
 _Source = Snapshot | MemoryIndex
+LARGEST = 2**31 - 1
+"""Of a number of documents, centroids or threads; no index has so many, and kernels count in 64 bits."""
 
 
 class Searcher:
@@ -129,8 +131,9 @@ class Searcher:
         Raises
         ------
         InputError
-            If a number is not positive, a document id is unknown, the query's vectors are of another dim, documents are
-            marked without a feedback method, or ``rescore`` is given to the preset ``paper``.
+            If a number is not positive or beyond 2³¹ - 1, a document id is unknown, the query's vectors are of another
+            dim or its weights so large that a float32 may not hold a score, documents are marked without a feedback
+            method, or ``rescore`` is given to the preset ``paper``.
         """
         k, timings = _positive("k", k), dict[str, float]()
         if isinstance(query, str):
@@ -149,6 +152,7 @@ class Searcher:
             executor=self._pool,
             timings=timings,
         )
+        allowed = None if allowed is None else _ids("allowed", allowed)
         return self._ranking(query, k, effort, _Filters(allowed, where), marked)
 
     def explain(self, query: str | EncodedQuery, doc_id: str) -> Explanation:
@@ -292,13 +296,25 @@ class _Feedback:
 def _marked(
     feedback: Feedback | None, relevant: Sequence[str], non_relevant: Sequence[str], rescore: int | None
 ) -> _Feedback | None:
+    relevant, non_relevant = _ids("relevant", relevant), _ids("non_relevant", non_relevant)
     if both := set(relevant) & set(non_relevant):
         raise InputError(f"{min(both)!r} is marked as relevant and as not relevant; decide")
     if feedback is not None:
+        if not isinstance(feedback, Feedback):
+            raise InputError(f"feedback must be a feedback method such as ColbertPRF(), found {feedback!r}")
         return _Feedback(feedback, relevant, non_relevant, rescore)
     if len(relevant) or len(non_relevant):
         raise InputError("relevant and non_relevant need a feedback method: give feedback=ColbertPRF()")
     return None
+
+
+def _ids(name: str, doc_ids: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(doc_ids, str) or not isinstance(doc_ids, Iterable):
+        raise InputError(f"{name} must be a sequence of document ids, such as ['d1'], found {doc_ids!r}")
+    ids = tuple(doc_ids)
+    if wrong := [doc_id for doc_id in ids if not isinstance(doc_id, str)]:
+        raise InputError(f"{name} must hold document ids, which are strings, found {wrong[0]!r}")
+    return ids
 
 
 def _checked_preset(preset: str | None, index: Index | MemoryIndex) -> str:
@@ -320,6 +336,8 @@ def _positive(name: str, value: int) -> int:
         raise InputError(f"{name} must be a whole number, found {value!r}") from None
     if whole < 1:
         raise InputError(f"{name} must be at least 1, found {value}")
+    if whole > LARGEST:
+        raise InputError(f"{name} must be at most {LARGEST:,}, found {value}; the number of documents gives all")
     return whole
 
 

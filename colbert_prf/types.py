@@ -36,17 +36,16 @@ Weights = npt.NDArray[np.float32]
 UNIT_LENGTH_TOLERANCE = 1e-3
 
 
+def _check_array(name: str, array: object, dtype: str, shape: str) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != len(shape.strip(",").split(",")):
+        found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+        advice = f"convert with np.asarray({name.split('.')[1]}, dtype=np.{dtype})"
+        raise InputError(f"{name} must be an array, {dtype} of shape ({shape}), found {found}; {advice}")
+
+
 def _check_vectors(owner: str, token_ids: TokenIds, vectors: Vectors) -> None:
-    if vectors.dtype != np.float32 or vectors.ndim != 2:
-        raise InputError(
-            f"{owner}.vectors must be float32 of shape (num_tokens, dim), found {vectors.dtype} of shape "
-            f"{vectors.shape}; convert them with np.asarray(vectors, dtype=np.float32)"
-        )
-    if token_ids.dtype != np.int32 or token_ids.ndim != 1:
-        raise InputError(
-            f"{owner}.token_ids must be int32 of shape (num_tokens,), found {token_ids.dtype} of shape "
-            f"{token_ids.shape}"
-        )
+    _check_array(f"{owner}.vectors", vectors, "float32", "num_tokens, dim")
+    _check_array(f"{owner}.token_ids", token_ids, "int32", "num_tokens,")
     if len(token_ids) != len(vectors):
         raise InputError(
             f"{owner} needs one token id per vector, found {len(token_ids)} ids and {len(vectors)} vectors"
@@ -127,16 +126,15 @@ class EncodedQuery:
     weights: Weights = field(default_factory=lambda: np.empty(0, dtype=np.float32))
 
     def __post_init__(self) -> None:
-        if len(self.weights) == 0:
-            object.__setattr__(self, "weights", np.ones(len(self.token_ids), dtype=np.float32))
         _check_vectors("EncodedQuery", self.token_ids, self.vectors)
+        _check_array("EncodedQuery.weights", self.weights, "float32", "num_tokens,")
         if len(self.token_ids) == 0:
             raise InputError("EncodedQuery needs at least one vector, found none")
-        if self.weights.dtype != np.float32 or self.weights.shape != self.token_ids.shape:
-            raise InputError(
-                f"EncodedQuery.weights must be float32 of shape {self.token_ids.shape}, found {self.weights.dtype} "
-                f"of shape {self.weights.shape}"
-            )
+        if len(self.weights) == 0:
+            object.__setattr__(self, "weights", np.ones(len(self.token_ids), dtype=np.float32))
+        if len(self.weights) != len(self.token_ids):
+            found = f"{len(self.weights)} weights and {len(self.token_ids)} vectors"
+            raise InputError(f"EncodedQuery needs one weight per vector, found {found}")
         if not (np.isfinite(self.weights).all() and (self.weights >= 0).all()):
             raise InputError(f"EncodedQuery.weights must be finite and not negative, found {self.weights.min()}")
 

@@ -33,6 +33,21 @@ def test_a_query_without_weights_weighs_each_vector_one():
         (ids(5), np.array([[1.0, 0.0]]), "found float64 of shape"),
         (ids(5), np.array([1.0, 0.0], dtype=np.float32), r"found float32 of shape \(2,\)"),
         (np.array([5]), rows((1, 0)), "found int64"),
+        (
+            [5],
+            rows((1, 0)),
+            r"token_ids must be an array, int32 .*, found list; convert with np\.asarray\(token_ids, dtype",
+        ),
+        (
+            ids(5),
+            [[1.0, 0.0]],
+            r"vectors must be an array, float32 of shape \(num_tokens, dim\), found list; convert with",
+        ),
+        ((5,), rows((1, 0)), "found tuple"),
+        (None, rows((1, 0)), "found NoneType"),
+        (ids(5), None, "found NoneType"),
+        (np.int32(5), rows((1, 0)), "found int32"),
+        (np.array(5, np.int32), rows((1, 0)), r"found int32 of shape \(\)"),
         (ids(5), rows((np.nan, 0)), "NaN"),
         (ids(5), rows((np.inf, 0)), "infinity"),
     ],
@@ -60,7 +75,18 @@ def test_an_empty_document_is_a_value_but_an_empty_query_is_not():
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (np.array([1, 1], dtype=np.float32), r"of shape \(1,\)"),
+        (np.array([1, 1], dtype=np.float32), "found 2 weights and 1 vectors"),
+        (
+            np.array([[1]], dtype=np.float32),
+            r"must be an array, float32 of shape \(num_tokens,\), found float32 of shape",
+        ),
+        (
+            [1.0],
+            r"weights must be an array, float32 .*, found list; convert with np\.asarray\(weights, dtype=np\.float32",
+        ),
+        (None, "found NoneType"),
+        ([], "found list"),
+        (1.0, "found float;"),
         (np.array([1.0]), "found float64"),
         (np.array([-1], dtype=np.float32), "not negative, found -1"),
         (np.array([np.nan], dtype=np.float32), "finite"),

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ __all__ = ["Added", "Feedback", "expanded", "likely_tokens", "most_likely", "req
 
 LARGEST = 1e30
 """Of a parameter that is multiplied into weights."""
+MOST = 2**31 - 1
+"""Of a parameter that counts documents or vectors."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,14 +226,18 @@ def most_likely(neighbours: TokenIds, special_ids: frozenset[int]) -> TokenIds:
 
 def require_at_least(smallest: float, name: str, value: object) -> None:
     """Refuse a parameter that is too small, no number, or so large that a weight would not be a float32."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not smallest <= float(value) < LARGEST:
+    if isinstance(value, bool) or not isinstance(value, Real) or not smallest <= cast(float, value):
         raise InputError(f"{name} must be a number of at least {smallest}, found {value!r}")
+    if not value < LARGEST:
+        raise InputError(f"{name} must be below {LARGEST:g}, or no float32 holds a weight, found {value!r}")
 
 
-def require_whole(smallest: int, name: str, value: object) -> None:
-    """Refuse a parameter that is too small or no whole number."""
+def require_whole(smallest: int, name: str, value: object, *, largest: int | None = MOST) -> None:
+    """Refuse a parameter that is too small, too large or no whole number."""
     if not isinstance(value, Integral) or int(value) < smallest:
         raise InputError(f"{name} must be a whole number of at least {smallest}, found {value!r}")
+    if largest is not None and int(value) > largest:
+        raise InputError(f"{name} must be at most {largest:,}, found {value!r}")
 
 
 def _present(source: FeedbackSource, doc_ids: Sequence[str], count: int) -> dict[str, int]:

@@ -38,6 +38,9 @@ from colbert_prf.types import EncodedQuery, Expansion, TokenIds
 
 __all__ = ["ColbertPRF"]
 
+MOST_NEIGHBOURS = 10_000
+"""Of each centroid; the paper takes 10, and memory is set aside for all of them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ColbertPRF(Feedback):
@@ -59,7 +62,7 @@ class ColbertPRF(Feedback):
     clusters
         K.
     neighbours
-        Document vectors that name a centroid, r.
+        Document vectors that name a centroid, r; at most 10,000.
     clustering
         ``kmeans``, or with real vectors ``kmeans-closest`` and ``kmedoids``, which keep their own tokens.
     weighting
@@ -90,8 +93,8 @@ class ColbertPRF(Feedback):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_whole(1, "clusters", self.clusters)
-        require_whole(1, "neighbours", self.neighbours)
-        require_whole(0, "seed", self.seed)
+        require_whole(1, "neighbours", self.neighbours, largest=MOST_NEIGHBOURS)
+        require_whole(0, "seed", self.seed, largest=None)
         for name, value, known in (
             ("clustering", self.clustering, CLUSTERINGS),
             ("weighting", self.weighting, WEIGHTINGS),

@@ -124,5 +124,10 @@ def _metadata(record: Record) -> bytes:
     try:
         # ASCII, so that a lone surrogate is escaped and every string comes back as it was.
         return json.dumps(dict(record.metadata), allow_nan=False).encode("ascii")
+    except RecursionError as error:
+        message = (
+            f"the metadata of document {record.doc_id!r} is nested too deep to be written as JSON; make it flatter"
+        )
+        raise InputError(message) from error
     except (TypeError, ValueError) as error:
         raise InputError(f"the metadata of document {record.doc_id!r} cannot be written as JSON: {error}") from error

@@ -102,8 +102,8 @@ class Segment:
         raw = self._metadata[position] if self._metadata else b""
         try:
             metadata = json.loads(raw) if raw else {}
-        except ValueError as error:
-            raise self._damaged("metadata_blocks", f"the metadata at {position} is not JSON") from error
+        except (ValueError, RecursionError) as error:
+            raise self._damaged("metadata_blocks", f"the metadata at {position} is not JSON ({error})") from error
         if not isinstance(metadata, dict):
             raise self._damaged("metadata_blocks", f"the metadata at {position} is not an object")
         return metadata

@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colbert_prf import (
+    ColbertPRF,
+    EncodedDocument,
     EncodedQuery,
     Index,
     IndexFormatError,
@@ -31,6 +33,13 @@ DOCUMENTS = [
     ("bank", "The bank raised its rates.", {"year": 2021, "tags": ["a", "ü"]}),
     ("empty", ""),
 ]
+
+
+def nested(depth: int) -> dict:
+    value: dict = {}
+    for _ in range(depth):
+        value = {"a": value}
+    return value
 
 
 @pytest.fixture
@@ -154,6 +163,10 @@ def test_any_strings_survive(tmp_path_factory, make_document, documents):
         ([("a", "x", [1])], "the metadata of document 'a' must be a mapping, found list"),
         ([("a", "x", {"y": {1, 2}})], "the metadata of document 'a' cannot be written as JSON"),
         ([("a", "x", {"y": float("nan")})], "the metadata of document 'a' cannot be written as JSON"),
+        (
+            [("a", "x", {"y": nested(3000)})],
+            "the metadata of document 'a' is nested too deep to be written as JSON; make",
+        ),
     ],
 )
 def test_bad_documents_are_refused(tmp_path, encoder, documents, message):
@@ -174,6 +187,14 @@ def test_bad_documents_are_refused(tmp_path, encoder, documents, message):
 def test_bad_settings_are_refused(tmp_path, make_document, options, message):
     with pytest.raises(InputError, match=message):
         Index.create_from_vectors(tmp_path / "i", [("a", make_document(1, 8))], progress=False, **options)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_first_document_without_a_dim_is_refused(tmp_path, make_documents, more):
+    nothing = EncodedDocument(np.empty(0, np.int32), np.empty((0, 0), np.float32))
+    with pytest.raises(InputError, match="dim must be at least 1, found 0; the first document must have the shape"):
+        Index.create_from_vectors(tmp_path / "i", [("a", nothing), *make_documents(more)], progress=False)
+    assert not (tmp_path / "i").exists()
 
 
 def test_vectors_of_another_dim_are_refused(index, make_document):
@@ -304,6 +325,21 @@ def test_a_query_of_another_dim_is_not_explained(index):
         ({"k": 2.5}, "k must be a whole number, found 2.5"),
         ({"k": None}, "k must be a whole number, found None"),
         ({"query": None}, "a query is a text or an EncodedQuery, found NoneType"),
+        (
+            {"k": 10**30},
+            "k must be at most 2,147,483,647, found 1000000000000000000000000000000; the number of documents",
+        ),
+        ({"rescore": 10**30}, "rescore must be at most 2,147,483,647"),
+        ({"probes": 2**63}, "probes must be at most 2,147,483,647"),
+        ({"threads": 2**31}, "threads must be at most 2,147,483,647"),
+        ({"feedback": 3}, r"feedback must be a feedback method such as ColbertPRF\(\), found 3"),
+        ({"feedback": ColbertPRF}, "feedback must be a feedback method"),
+        ({"relevant": None}, r"relevant must be a sequence of document ids, such as \['d1'\], found None"),
+        ({"non_relevant": None}, "non_relevant must be a sequence of document ids"),
+        ({"relevant": "d1", "feedback": ColbertPRF()}, "relevant must be a sequence of document ids"),
+        ({"relevant": [3]}, "relevant must hold document ids, which are strings, found 3"),
+        ({"relevant": [[]]}, "relevant must hold document ids"),
+        ({"allowed": 3}, "allowed must be a sequence of document ids"),
     ],
 )
 def test_what_is_no_search_is_refused(index, a_query, options, message):

@@ -36,6 +36,8 @@ PRESETS: tuple[str, ...] = get_args(Preset)
 _Source = Snapshot | MemoryIndex
 LARGEST = 2**31 - 1
 """Of a number of documents, centroids or threads; no index has so many, and kernels count in 64 bits."""
+LARGEST_SCORE = float(np.finfo(np.float32).max) / 16
+"""A sixteenth of what a float32 holds, for scores are added and subtracted on their way."""
 
 
 class Searcher:
@@ -169,6 +171,7 @@ class Searcher:
             raise InputError(f"a query is a text or an EncodedQuery, found {type(query).__name__}")
         if query.dim != self.index.dim:
             raise InputError(f"the query has vectors of dim {query.dim}, the index of dim {self.index.dim}")
+        _check_scores(query, "divide all weights of the query by one number, which leaves the ranking as it is")
         return query
 
     def _ranking(
@@ -290,7 +293,9 @@ class _Feedback:
             names, scores = source.doc_ids_of(best), found.scores[: self.learned_from].tolist()
             documents = Ranking(query, Hits(names, scores))
             seen = source_of(source, known=dict(zip(names, best.tolist(), strict=True)))
-        return self.method.expand(query, documents, seen, non_relevant=self.non_relevant, workers=workers)
+        expansion = self.method.expand(query, documents, seen, non_relevant=self.non_relevant, workers=workers)
+        _check_scores(expansion.query, "lower the weight, beta or push of feedback, or all weights of the query")
+        return expansion
 
 
 def _marked(
@@ -306,6 +311,17 @@ def _marked(
     if len(relevant) or len(non_relevant):
         raise InputError("relevant and non_relevant need a feedback method: give feedback=ColbertPRF()")
     return None
+
+
+def _check_scores(query: EncodedQuery, advice: str) -> None:
+    """Refuse a query whose scores a float32 may not hold: a document would be lost, or all be equal.
+
+    Document vectors have unit length, so no score is beyond the sum of the lengths of the query's, times their weights.
+    """
+    lengths = np.sqrt(np.einsum("ij,ij->i", query.vectors, query.vectors, dtype=np.float64))
+    most = float(max(lengths @ query.weights, lengths.max()))
+    if not most < LARGEST_SCORE:
+        raise InputError(f"scores may come to {most:.1e}, and must stay below {LARGEST_SCORE:.1e}; {advice}")
 
 
 def _ids(name: str, doc_ids: Iterable[str]) -> tuple[str, ...]:

@@ -218,3 +218,71 @@ def test_the_same_id_may_be_deleted_in_one_segment_and_live_in_another(sound, tm
     index = Index.open(tmp_path / "my.index")
     index.add_vectors(documents(3, 1))
     assert index.verify().num_documents == 25
+
+
+SEEN_BY_OPEN = {
+    "index": {
+        "manifest.json",
+        *(f"codec-000001/{name}.npy" for name in ("cell_centers", "cell_lists", "centroid_steps", "centroids")),
+        *(f"codec-000001/{name}.npy" for name in ("radii", "ranges", "spread")),
+        *(
+            f"segment-00000{number}-0000/{name}offsets.npy"
+            for number in (1, 2)
+            for name in ("", "id_", "list_", "texts_", "metadata_")
+        ),
+    },
+    "lexical": {"manifest.json", "deletions-000003/segment-000001-0000.npy"},
+    "single": {"manifest.json"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_byte_changed_on_disk_is_seen_by_open_or_else_by_verify(sound, tmp_path, kind):
+    path = tmp_path / "my.index"
+    shutil.copytree(sound / kind, path)
+    opened, seen = KINDS[kind].open(path), set()
+    for file in sorted(file for file in path.rglob("*.*") if file.suffix in (".npy", ".json")):
+        content = file.read_bytes()
+        file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))  # of offsets, the last
+        try:
+            KINDS[kind].open(path)
+        except IndexFormatError:
+            seen.add(file.relative_to(path).as_posix())
+        with pytest.raises(IndexFormatError) as caught:
+            opened.verify()
+        assert caught.value.path == str(file)
+        file.write_bytes(content)
+    assert seen == SEEN_BY_OPEN[kind]
+    opened.verify()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content[:-1],
+        lambda content: content + b"\0",
+        lambda content: content[:20] + bytes([content[20] ^ 1]) + content[21:],
+        None,
+    ],
+    ids=["shorter", "longer", "header", "missing"],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_that_is_missing_or_of_another_form_is_seen_by_open(sound, tmp_path, kind, damage):
+    path = tmp_path / "my.index"
+    shutil.copytree(sound / kind, path)
+    for file in sorted(file for file in path.rglob("*.*") if file.suffix in (".npy", ".json")):
+        content = file.read_bytes()
+        file.unlink()
+        if damage is not None:
+            file.write_bytes(damage(content))
+        with pytest.raises(IndexFormatError) as caught:
+            KINDS[kind].open(path)
+        assert caught.value.path == str(file)
+        file.write_bytes(content)
+
+
+def test_a_forged_dim_within_the_padding_contradicts_nothing(sound, tmp_path):
+    """What the documentation says is not seen, so that it is changed when this is."""
+    shutil.copytree(sound / "index", tmp_path / "my.index")
+    change_manifest(tmp_path / "my.index", lambda content: content["settings"].update(dim=16))
+    assert Index.open(tmp_path / "my.index").verify().num_documents == 24

@@ -1,10 +1,10 @@
-"""Encoding speed: ONNX int8 (the embedded model) against ONNX float32 and PyTorch, and a cold start of each.
+"""Encoding speed: the embedded model against others, such as its float32 form and the model before it; cold starts.
 
-    python scripts/build_embedded_model.py PASSAGES.tsv.gz --output /tmp/int8 --keep /tmp/kept
-    python benchmarks/encode.py /tmp/kept
+    python benchmarks/encode.py --model float32=KEPT --model before=FOLDER
 
-The texts are the demo's: passages and questions about Python. Encoders take turns, round after round, in one process; a
-figure is the median over the rounds. A cold start is a new process that imports, loads the model and encodes one query.
+A model is any that Encoder.load opens: a folder, or with [hub] a checkpoint. The texts are the demo's: passages and
+questions about Python. Encoders take turns, round after round, in one process; a figure is the median over the rounds.
+A cold start is a new process that imports, loads the model and encodes one query.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 
@@ -29,15 +28,12 @@ Encoder.load({model!r}).encode_query("do goldfish grow")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kept", type=Path, help="the folder build_embedded_model.py --keep wrote")
+    parser.add_argument("--model", action="append", default=[], metavar="NAME=FOLDER", help="may be given again")
     parser.add_argument("--passages", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
-    models = {
-        "ONNX int8": None,
-        "ONNX float32": str(arguments.kept / "float32"),
-        "PyTorch": str(arguments.kept / "checkpoint"),
-    }
+    models: dict[str, str | None] = {"embedded": None}
+    models |= {name: folder for name, _, folder in (model.partition("=") for model in arguments.model)}
     encoders = {name: Encoder.load(model) for name, model in models.items()}
     passages = [text for _, text in demo_passages()[:: 3000 // arguments.passages]][: arguments.passages]
     questions = list(QUESTIONS) * (len(passages) // len(QUESTIONS))
@@ -56,9 +52,11 @@ def main() -> None:
         latency = 1000 * median(seconds(partial(encoders[name].encode_query, QUESTIONS[0])) for _ in range(50))
         row = [f"{documents:,.0f}", f"{queries:,.0f}", f"{latency:.1f}", f"{starts[name]:.2f}"]
         print(f"| {name} | {' | '.join(row)} |")
-    ratio = median(rates["ONNX int8"]["documents"]) / median(rates["PyTorch"]["documents"])
-    print(f"\nONNX int8 encodes documents {ratio:.1f}x as fast as PyTorch ", end="")
-    print(f"and starts {starts['PyTorch'] / starts['ONNX int8']:.1f}x as fast.")
+    embedded = median(rates["embedded"]["documents"])
+    for name in [*models][1:]:
+        ratio = embedded / median(rates[name]["documents"])
+        print(f"\nThe embedded model encodes documents {ratio:.2f}x as fast as {name}.", end="")
+    print()
 
 
 def tokens_per_second(

@@ -3,7 +3,8 @@
     python scripts/build_query_weights.py PASSAGES.tsv.gz colbert_prf/encoder/embedded \
         --triples TRIPLES.tsv.gz --without nfcorpus-train
 
-Counts the passages of all sources but those left out, as the model cuts them. Deterministic.
+Counts the passages of all sources but those left out, as the model cuts them. Special tokens, such as [CLS] and the
+[MASK] that fills a query up, weigh 1. Deterministic.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def main() -> None:
         if counted is None or document.doc_id in counted:
             frequencies[np.unique(tokenization.document(document.text)[0])] += 1
             total += 1
-    np.save(folder.query_weights_file, query_weights(frequencies, total, power=arguments.power).astype(np.float16))
+    weights = query_weights(frequencies, total, power=arguments.power)
+    weights[sorted(tokenization.special_ids)] = 1
+    np.save(folder.query_weights_file, weights.astype(np.float16))
     print(f"{total:,} passages, {np.count_nonzero(frequencies):,} different tokens; wrote {folder.query_weights_file}")
 
 

@@ -166,13 +166,13 @@ def _embeddings(graph: _Graph, weights: Weights) -> str:
 def _layer(graph: _Graph, states: str, name: str, weights: Weights, heads: int) -> str:
     attention = f"{name}.attention"
     inner = [f"{attention}.self.{part}" for part in ("query", "key", "value")]
-    together = graph.product(states, f"{attention}.self", np.concatenate([weights[f"{p}.weight"] for p in inner]).T)
-    size = weights[f"{inner[0]}.weight"].shape[0]
-    graph.nodes.append(_split(together, inner, graph, size))
+    product = graph.product(states, f"{attention}.self", np.concatenate([weights[f"{p}.weight"] for p in inner]).T)
     bias = graph.constant(f"{attention}.self.bias", np.concatenate([weights[f"{part}.bias"] for part in inner]))
+    together = graph.apply("Add", [product, bias], f"{attention}.self.states")
+    graph.nodes.append(_split(together, inner, graph, size=weights[f"{inner[0]}.weight"].shape[0]))
     attended = graph.apply(
         "MultiHeadAttention",
-        [*inner, bias, "attended"],
+        [*inner, "", "attended"],
         f"{attention}.states",
         domain=FUSED,
         num_heads=heads,

@@ -29,7 +29,7 @@ from colbert_prf.encoder.settings import ModelSettings
 from colbert_prf.encoder.tokenization import Tokenization, Tokenized
 from colbert_prf.progress import progress_bar
 
-HEADS, SIZE = 12, 384
+LAYERS, HEADS, SIZE = 12, 12, 384
 SPECIAL = ("[CLS]", "[MASK]", "[PAD]", "[SEP]", "[UNK]")
 MARKERS = ("[unused0]", "[unused1]")
 PLAIN = ModelSettings(name="", dim=SIZE, query_length=64, special_tokens=SPECIAL)
@@ -42,6 +42,7 @@ COLBERT = ModelSettings(
     augment_to=32,
     special_tokens=(*SPECIAL, *MARKERS),
 )
+Weights = dict[str, NDArray[np.float32]]
 BASES = {"gte": PLAIN, "bge": PLAIN, "answerai": COLBERT}
 
 
@@ -61,18 +62,20 @@ class States:
 
 
 class Base:
-    """A network without a last layer, in int8."""
+    """A network without a last layer, in int8; its last layers can be left out too."""
 
-    def __init__(self, name: str, bases: Path, cache: Path, *, int8: bool = True) -> None:
-        self.name, self.checkpoint, self.cache = name, bases / name, cache / name / ("int8" if int8 else "float32")
+    def __init__(self, name: str, bases: Path, cache: Path, *, int8: bool = True, without: int = 0) -> None:
+        self.name, self.checkpoint, self.without = name, bases / name, without
+        self.cache = cache / name / (("int8" if int8 else "float32") + (f"-without-{without}" if without else ""))
         self.cache.mkdir(parents=True, exist_ok=True)
         tokenizer = Tokenizer.from_file(str(self.checkpoint / "tokenizer.json"))
         tokenizer.add_special_tokens([marker for marker in MARKERS if marker in BASES[name].special_tokens])
         self.tokenization = Tokenization(tokenizer, BASES[name])
+        self.filling_id = tokenizer.token_to_id("[MASK]")
         network = self.cache / "states.onnx"
         if not network.exists():
             part = network.with_suffix(".part")
-            onnx.save(bert_graph(self.weights(), heads=HEADS), part)
+            onnx.save(bert_graph(first_layers(self.weights(), LAYERS - without), heads=HEADS), part)
             if int8:
                 quantize_network(part, self.tokenization)
             part.rename(network)
@@ -80,7 +83,7 @@ class Base:
         options.intra_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
 
-    def weights(self) -> dict[str, NDArray[np.float32]]:
+    def weights(self) -> Weights:
         model = BertModel.from_pretrained(self.checkpoint, add_pooling_layer=False)
         return {name: tensor.numpy() for name, tensor in model.state_dict().items()}
 
@@ -111,6 +114,15 @@ class Base:
     def _run(self, text: Tokenized) -> NDArray[np.float32]:
         inputs = {"input_ids": text.input_ids[None], "attention_mask": text.attention_mask[None]}
         return np.asarray(self._session.run(["vectors"], inputs)[0][0])
+
+
+def first_layers(weights: Weights, count: int) -> Weights:
+    """The weights without those of later layers."""
+    return {
+        name: values
+        for name, values in weights.items()
+        if not name.startswith("encoder.layer.") or int(name.split(".")[2]) < count
+    }
 
 
 def main() -> None:

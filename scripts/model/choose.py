@@ -3,9 +3,9 @@
     python scripts/model/choose.py ../shared/data --bases FOLDER --cache CACHE \\
         --candidate now --candidate answerai:96:trained --set dl21 --set vaswani
 
-A candidate is ``now``, the embedded model, or BASE:DIM:HEAD where HEAD is ``pca`` or ``trained``, the two projections
-that ``head.py`` keeps. Indexes have 4 bits and are kept in CACHE; 1,000 documents a query. In brackets stands the gain
-over the first pass.
+A candidate is ``now``, the embedded model, a model folder as NAME=FOLDER, or BASE:DIM:HEAD where HEAD is ``pca`` or
+``trained``, the projection that ``train.py`` keeps. Indexes have 4 bits and are kept in CACHE; 1,000 documents a query.
+In brackets stand the difference from the first candidate and p of a paired t-test, not corrected.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from pathlib import Path
 
 import numpy as np
 from bases import Base
-from head import pca_head, project
 from numpy.typing import NDArray
+from projection import pca_head, project
+from scipy.stats import rankdata
 from sets import SETS, TextSet, read_set
+from train import head_file
 
 from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Encoder, Feedback, Index, Searcher
 from colbert_prf.evaluation import Evaluation, evaluate
+from colbert_prf.evaluation.significance import paired_t_test
 
 BITS, DEPTH = 4, 1000
 MEASURES = ("AP", "nDCG@10")
@@ -43,32 +46,40 @@ def main() -> None:
     parser.add_argument("--candidate", action="append", required=True)
     parser.add_argument("--set", action="append", choices=[*SETS], required=True)
     arguments = parser.parse_args()
-    print("| set | system | measure | " + " | ".join(arguments.candidate) + " |")
-    print("|---" * (3 + len(arguments.candidate)) + "|")
+    names = [candidate.partition("=")[0] for candidate in arguments.candidate]
+    print("| set | system | measure | " + " | ".join(names) + " |")
+    print("|---" * (3 + len(names)) + "|")
+    ranks: list[NDArray[np.float64]] = []
     for name in arguments.set:
         texts = read_set(arguments.data, name)
-        results = [
-            runs_of(arguments.data, arguments.bases, arguments.cache, candidate, name)
+        runs = {
+            f"{candidate}, {label}": run
             for candidate in arguments.candidate
-        ]
+            for label, run in runs_of(arguments.data, arguments.bases, arguments.cache, candidate, name).items()
+        }
+        evaluation = evaluate(texts.qrels, runs, MEASURES, relevance=texts.relevance)
         for label in PASSES:
             for measure in MEASURES:
-                cells = []
-                for result in results:
-                    evaluation = evaluate(texts.qrels, result, MEASURES, relevance=texts.relevance)
-                    cells.append(cell(evaluation, label, measure))
+                systems = [f"{candidate}, {label}" for candidate in arguments.candidate]
+                cells = [cell(evaluation, system, systems[0], measure) for system in systems]
                 print(f"| {name} | {label} | {measure} | {' | '.join(cells)} |", flush=True)
+                ranks.append(rankdata([-evaluation.mean(system, measure) for system in systems]))
+    print(f"| all | | mean rank | {' | '.join(f'{rank:.2f}' for rank in np.mean(ranks, axis=0))} |")
 
 
-def cell(evaluation: Evaluation, label: str, measure: str) -> str:
-    """A mean, and how much it gained over the first pass."""
-    mean, before = evaluation.mean(label, measure), evaluation.mean("first pass", measure)
-    return f"{mean:.4f}" if label == "first pass" else f"{mean:.4f} ({mean / before - 1:+.1%})"
+def cell(evaluation: Evaluation, system: str, baseline: str, measure: str) -> str:
+    """A mean, and in brackets the difference from a baseline and its p."""
+    mean = evaluation.mean(system, measure)
+    if system == baseline:
+        return f"{mean:.4f}"
+    values, before = evaluation.per_query(system, measure), evaluation.per_query(baseline, measure)
+    differences = [values[query] - before[query] for query in before]
+    return f"{mean:.4f} ({mean / evaluation.mean(baseline, measure) - 1:+.1%}, p {paired_t_test(differences):.3f})"
 
 
 def runs_of(data: Path, bases: Path, kept: Path, candidate: str, name: str) -> dict[str, dict[str, dict[str, float]]]:
     """The rankings of every system, from the cache where they are there."""
-    path = kept / "runs" / f"{candidate.replace(':', '-')}.{name}.json"
+    path = kept / "runs" / f"{file_name(candidate)}.{name}.json"
     runs = json.loads(path.read_text()) if path.exists() else {}
     if missing := {label: method for label, method in PASSES.items() if label not in runs}:
         searcher, queries = open_searcher(data, bases, kept, candidate, name)
@@ -93,9 +104,9 @@ def open_searcher(
 ) -> tuple[Searcher, dict[str, EncodedQuery]]:
     """An index of a set and its encoded queries."""
     texts = read_set(data, name)
-    path = kept / "indexes" / f"{candidate.replace(':', '-')}.{name}.index"
-    if candidate == "now":
-        encoder = _embedded()
+    path = kept / "indexes" / f"{file_name(candidate)}.{name}.index"
+    if candidate == "now" or "=" in candidate:
+        encoder = _encoder(candidate.partition("=")[2])
         if not path.exists():
             Index.create(path, texts.documents.items(), encoder=encoder, bits=BITS, total=len(texts.documents))
         encoded = encoder.encode_queries(texts.queries.values())
@@ -129,7 +140,7 @@ def projection_of(base: Base, data: Path, kept: Path, dim: int, kind: str) -> ND
     if kind == "pca":
         documents = read_set(data, "train").documents
         return pca_head(base.states("train", "documents", list(documents.values())), dim)
-    return np.asarray(np.load(kept / base.name / f"head-{dim}.npz")["projection"])
+    return np.asarray(np.load(head_file(kept, base.name, dim, 0))["projection"])
 
 
 def encoded_documents(
@@ -141,9 +152,13 @@ def encoded_documents(
         yield doc_id, EncodedDocument(np.asarray(states.token_ids[part]), project(states.vectors[part], projection))
 
 
+def file_name(candidate: str) -> str:
+    return candidate.partition("=")[0].replace(":", "-")
+
+
 @cache
-def _embedded() -> Encoder:
-    return Encoder.load()
+def _encoder(folder: str) -> Encoder:
+    return Encoder.load(folder or None)
 
 
 if __name__ == "__main__":

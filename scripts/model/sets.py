@@ -12,7 +12,7 @@ from pathlib import Path
 from colbert_prf.datasets import read_corpus, read_qrels, read_topics
 
 SEED = 42
-TRAINING = {"nq-qed": 500, "squad11dev": 400, "selqa": 300, "medquad": 200, "acl": 300}
+TRAINING = {"nq-qed": 1800, "squad11dev": 900, "selqa": 700, "medquad": 500, "acl": 900}
 """Questions of each source of the mix; NFCorpus is left out, because its passages are those of a choosing set."""
 HELD_OUT = {"nq-qed": 150, "squad11dev": 75, "selqa": 75}
 NUM_PARAGRAPHS = 1500

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import onnxruntime
 
 from colbert_prf.encoder.base import Encoder, available_cores
@@ -17,6 +18,9 @@ from colbert_prf.errors import InputError, ModelError
 from colbert_prf.types import EncodedDocument, EncodedQuery, TokenIds, Vectors
 
 __all__ = ["OnnxEncoder"]
+
+INPUTS, OUTPUTS = {"input_ids", "attention_mask"}, {"vectors"}
+UNIT_TOLERANCE = 0.01
 
 Encoded = TypeVar("Encoded", EncodedQuery, EncodedDocument)
 
@@ -46,6 +50,7 @@ class OnnxEncoder(Encoder):
         if query_weights:
             self.query_weights = folder.read_query_weights(self.vocabulary_size)
         self._session = _open_session(folder)
+        self._check_network()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -86,8 +91,36 @@ class OnnxEncoder(Encoder):
 
     def _encode(self, tokenized: Tokenized) -> tuple[TokenIds, Vectors]:
         ids, attention, kept = tokenized
-        (vectors,) = self._session.run(["vectors"], {"input_ids": ids[None], "attention_mask": attention[None]})
-        return ids[kept].astype(np.int32), np.ascontiguousarray(vectors[0][kept], dtype=np.float32)
+        return ids[kept].astype(np.int32), np.ascontiguousarray(self._run(ids, attention)[kept])
+
+    def _check_network(self) -> None:
+        """Try the network on the largest token id: it must fit the tokenizer and the settings."""
+        file, settings = self.folder.network_file, self.tokenization.settings
+        names = {item.name for item in self._session.get_inputs()}, {item.name for item in self._session.get_outputs()}
+        if names != (INPUTS, OUTPUTS):
+            found = " -> ".join(", ".join(sorted(part)) for part in names)
+            raise ModelError(
+                f"{file}: a ColBERT network is attention_mask, input_ids -> vectors, found {found}; export the "
+                "checkpoint with `colbert-prf export`"
+            )
+        largest = self.vocabulary_size - 1
+        try:
+            vectors = self._run(np.array([largest]), np.array([1]))
+        except Exception as error:  # ONNX Runtime's exceptions share no base but Exception
+            raise ModelError(
+                f"{self.folder.tokenizer_file}: its largest token id is {largest}, which {file.name} does not know: "
+                "tokenizer and network are of two models; export the checkpoint again"
+            ) from error
+        length = float(np.linalg.norm(vectors[0]))
+        if vectors.shape[1] != settings.dim or abs(length - 1) > UNIT_TOLERANCE:
+            raise ModelError(
+                f"{file}: vectors must have {settings.dim} dimensions and unit length, found {vectors.shape[1]} and "
+                f"{length:.3g}: the projection of the settings is not in it; export the checkpoint again"
+            )
+
+    def _run(self, token_ids: npt.NDArray[np.int64], attention: npt.NDArray[np.int64]) -> Vectors:
+        (vectors,) = self._session.run(["vectors"], {"input_ids": token_ids[None], "attention_mask": attention[None]})
+        return np.asarray(vectors[0], dtype=np.float32)
 
 
 def _open_session(folder: ModelFolder) -> onnxruntime.InferenceSession:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 
@@ -142,6 +143,45 @@ def test_a_damaged_file_is_named(copied_model, name, damage):
     file = copied_model.path / name
     file.write_bytes(damage(file.read_bytes()))
     with pytest.raises(ModelError, match=name):
+        Encoder.load(copied_model.path)
+
+
+def changed_settings(folder, **changes):
+    settings = json.loads(folder.settings_file.read_text(encoding="utf-8"))
+    folder.settings_file.write_text(json.dumps(settings | changes), encoding="utf-8")
+
+
+def test_a_network_without_the_projection_is_refused(copied_model):
+    changed_settings(copied_model, dim=64)
+    with pytest.raises(
+        ModelError, match=r"must have 64 dimensions and unit length, found \d+ and 1"
+    ):
+        Encoder.load(copied_model.path)
+
+
+def test_a_tokenizer_of_another_model_is_refused(copied_model):
+    copied_model.query_weights_file.unlink(missing_ok=True)
+    tokenizer = json.loads(copied_model.tokenizer_file.read_text(encoding="utf-8"))
+    words = tokenizer["model"]["vocab"]
+    words["a-word-of-its-own"] = len(words)
+    copied_model.tokenizer_file.write_text(json.dumps(tokenizer), encoding="utf-8")
+    with pytest.raises(ModelError, match=r"tokenizer\.json: its largest token id is 30522, which model\.onnx does not"):
+        Encoder.load(copied_model.path)
+
+
+def test_a_model_whose_mask_token_is_not_in_its_vocabulary_is_refused(copied_model):
+    changed_settings(copied_model, augment_to=32, augment_token="[FILLING]")
+    with pytest.raises(ModelError, match=r"name tokens its tokenizer does not have: \['\[FILLING\]'\]"):
+        Encoder.load(copied_model.path)
+
+
+def test_a_network_of_another_form_is_refused(copied_model):
+    onnx = pytest.importorskip("onnx", reason="needs the extra [hub]")
+    network = onnx.load(copied_model.network_file)
+    network.graph.output[0].name = "last_hidden_state"
+    network.graph.node.append(onnx.helper.make_node("Identity", ["vectors"], ["last_hidden_state"]))
+    onnx.save(network, copied_model.network_file)
+    with pytest.raises(ModelError, match=r"is attention_mask, input_ids -> vectors, found .* -> last_hidden_state"):
         Encoder.load(copied_model.path)
 
 

@@ -53,7 +53,7 @@ class Strength(NamedTuple):
         return (self.value * unit * sigmas).astype(np.float32)
 
 
-DEFAULT = Strength("weight", 0.1)
+DEFAULT = Strength("weight", 0.05)
 """Of every feedback method that is given neither ``weight`` nor ``beta``."""
 DEFAULT_AS_PUBLISHED = Strength("beta", 0.1)
 """The same with ``compat="paper"``."""

@@ -100,7 +100,7 @@ def test_search_refuses_keeps_or_skips_empty_passages(tmp_path):
 
 def test_info_shows_the_embedded_model():
     facts = json.loads(CliRunner().invoke(cli, ["info", "--json"]).stdout)
-    assert facts["dim"] == 128
+    assert facts["dim"] == 96
     assert len(facts["fingerprint"]) == 32
     assert facts["fingerprint"] in CliRunner().invoke(cli, ["info"]).stdout
 

@@ -30,7 +30,7 @@ def vectors_of(encoder, texts):
 
 def test_vectors_have_unit_length_and_the_models_dim(encoder):
     for document in encoder.encode_documents(TEXTS):
-        assert document.dim == encoder.dim == 128
+        assert document.dim == encoder.dim == 96
         assert np.linalg.norm(document.vectors, axis=1) == pytest.approx(1, abs=1e-5)
 
 
@@ -73,9 +73,9 @@ def test_progress_counts_every_text(encoder):
 
 def test_the_same_word_differs_with_its_context(encoder):
     fish, war = encoder.encode_documents(["the goldfish swims in its tank", "the tank bombarded the troops"])
-    tank = encoder.tokenization.document("tank").input_ids[1]
+    tank = encoder.tokenization.document("tank").input_ids[-2]  # before [SEP]
     first, second = (d.vectors[list(d.token_ids).index(tank)] for d in (fish, war))
-    assert first @ second < 0.9
+    assert first @ second < 0.95
 
 
 def test_a_long_text_is_cut_at_document_length(encoder):
@@ -93,7 +93,9 @@ def test_odd_documents_are_encoded(encoder, text):
 
 def test_null_bytes_and_lone_surrogates_do_not_disturb_the_rest(encoder):
     plain, null, surrogate = encoder.encode_documents(["gold fish", "gold\0 fish", "gold \udfff fish"])
-    assert encoder.tokens(plain.token_ids) == encoder.tokens(null.token_ids) == ["[CLS]", "gold", "fish", "[SEP]"]
+    words = [token_id for token_id in plain.token_ids if token_id not in encoder.special_ids]
+    assert encoder.tokens(words) == ["gold", "fish"]
+    assert np.array_equal(null.token_ids, plain.token_ids)
     assert np.array_equal(surrogate.token_ids, plain.token_ids)
 
 
@@ -153,9 +155,7 @@ def changed_settings(folder, **changes):
 
 def test_a_network_without_the_projection_is_refused(copied_model):
     changed_settings(copied_model, dim=64)
-    with pytest.raises(
-        ModelError, match=r"must have 64 dimensions and unit length, found \d+ and 1"
-    ):
+    with pytest.raises(ModelError, match=r"must have 64 dimensions and unit length, found \d+ and 1"):
         Encoder.load(copied_model.path)
 
 

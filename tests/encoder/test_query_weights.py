@@ -26,7 +26,8 @@ def test_weights_are_those_of_the_tokens_and_one_on_average(encoder):
     assert query.weights == pytest.approx(expected, rel=1e-5)
     assert query.weights.mean() == pytest.approx(1, abs=1e-6)
     by_token = dict(zip(encoder.tokens(query.token_ids), query.weights.tolist(), strict=True))
-    assert by_token["[CLS]"] <= by_token["the"] < by_token["of"] < by_token["growth"] < by_token["##fish"]
+    assert by_token["the"] < by_token["of"] < by_token["[CLS]"] == by_token["[MASK]"]
+    assert by_token["[MASK]"] < by_token["growth"] < by_token["##fish"]
 
 
 def test_without_weights_vectors_and_fingerprint_are_the_same(encoder):

@@ -45,7 +45,7 @@ def test_without_any_sigma_nothing_weighs_anything(feedback):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_strength_tells_what_is_in_force(method):
-    assert method().strength == DEFAULT == Strength("weight", 0.1)
+    assert method().strength == DEFAULT == Strength("weight", 0.05)
     assert method(weight=0).strength == ("weight", 0)
     assert method(beta=0).strength == ("beta", 0)
     assert (method(weight=0.2).strength.is_relative, method(beta=0.2).strength.is_relative) == (True, False)
@@ -116,7 +116,7 @@ def test_they_are_frozen_values(feedback):
 
 def test_facts_and_tags_say_what_is_in_force():
     """A run is taken for the same only if they are equal, so a default is written out."""
-    assert [feedback_facts(ColbertPRF())[name] for name in ("weight", "beta")] == [0.1, None]
-    assert feedback_facts(ColbertPRF()) == feedback_facts(ColbertPRF(weight=0.1))
+    assert [feedback_facts(ColbertPRF())[name] for name in ("weight", "beta")] == [0.05, None]
+    assert feedback_facts(ColbertPRF()) == feedback_facts(ColbertPRF(weight=0.05))
     assert tag_of(ColbertPRF(weight=1)) == "colbert-prf.prf.fb3.K24.fe10.weight1"
     assert tag_of(ColbertPRF(compat="paper")) == "colbert-prf.prf.fb3.K24.fe10.beta0.1.compatpaper"

@@ -122,7 +122,7 @@ def test_what_cannot_be_used_is_refused(encoder):
             rerank_texts("fish", GIVEN, encoder=encoder, **options)
     with pytest.raises(InputError, match="was given twice"):
         rerank_texts("fish", [*GIVEN, GIVEN[0]], encoder=encoder)
-    with pytest.raises(InputError, match="dim 2, the model of dim 128"):
+    with pytest.raises(InputError, match="dim 2, the model of dim 96"):
         rerank_texts(EncodedQuery(np.array([1], np.int32), np.eye(2, dtype=np.float32)[:1]), GIVEN, encoder=encoder)
     with pytest.raises(TextError, match="the query is empty"):
         rerank_texts(" ", GIVEN, encoder=encoder)

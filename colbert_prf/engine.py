@@ -12,7 +12,7 @@ leaves behind lets :mod:`colbert_prf.second_pass` search again with more query v
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -32,9 +32,8 @@ __all__ = [
     "Early",
     "FirstPass",
     "Found",
-    "best_of",
+    "Scored",
     "candidates_of",
-    "default_exact",
     "default_probes",
     "default_rescore",
     "find",
@@ -51,11 +50,25 @@ FEW = 150
 
 
 class Found(NamedTuple):
-    """Positions of documents and their scores, best first; equal scores by position; and their ids, if already read."""
+    """Positions of documents and their scores, best first; equal scores by position."""
 
     positions: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float32]
-    doc_ids: list[str] | None = None
+
+
+class Scored(NamedTuple):
+    """Positions of documents, ascending, and their scores; minus infinity for one without vectors."""
+
+    positions: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float32]
+
+    def best(self, k: int) -> Found:
+        """The best of them, those without vectors left out."""
+        from colbert_prf.kernels.topk import best_sorted
+
+        order = best_sorted(self.scores, k)
+        order = order[np.isfinite(self.scores[order])]
+        return Found(self.positions[order], self.scores[order])
 
 
 @dataclass(frozen=True)
@@ -63,13 +76,11 @@ class Early:
     """What the calling thread does with the best documents while others are still scored.
 
     They are the best ``count`` of those with the best approximate scores. In the end others may turn out to be better.
-    ``use`` gets them, and the positions of all that are scored, ascending. Only those of the best ``exact`` approximate
-    scores are scored exactly, or all.
+    ``use`` gets them.
     """
 
     count: int
-    use: Callable[[Found, npt.NDArray[np.int64]], object]
-    exact: int | None = None
+    use: Callable[[Found], object]
 
 
 def default_rescore(k: int) -> int:
@@ -79,18 +90,6 @@ def default_rescore(k: int) -> int:
     [200, 200, 500, 2300]
     """
     return max(200, min(5 * k, 2 * k + 300))
-
-
-def default_exact(k: int) -> int:
-    """Of the documents that are only scored anew afterwards, by the ReRanker, how many the first pass scores exactly.
-
-    Those that promise least hardly come among the ``k`` best, and cost is the point of a ReRanker; see
-    ``docs/feedback.md``. Up to k = 200 it is all of them.
-
-    >>> [default_exact(k) for k in (10, 100, 1000)]
-    [510, 600, 1500]
-    """
-    return k + 500
 
 
 def default_probes(k: int, num_vectors: int) -> int | None:
@@ -123,9 +122,7 @@ class FirstPass:
     places
         The candidates that were scored, ascending, in the order of all candidates, segment after segment.
     positions, scores
-        Their positions, ascending, and their scores.
-    rough
-        Where among these are those with approximate scores, ascending; before a ReRanker there may be some.
+        Their positions, ascending, and their exact scores.
     """
 
     query: EncodedQuery
@@ -136,60 +133,18 @@ class FirstPass:
     places: npt.NDArray[np.int64]
     positions: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float32]
-    rough: npt.NDArray[np.int64]
 
     @property
-    def scored(self) -> Found:
-        """All documents that were scored, in the order of their positions."""
-        return Found(self.positions, self.scores)
-
-    @property
-    def known(self) -> npt.NDArray[np.float32]:
-        """The scores, and NaN where they are approximate."""
-        if not len(self.rough):
-            return self.scores
-        known = self.scores.copy()
-        known[self.rough] = np.nan
-        return known
-
-    def exactly(self, workers: Workers) -> FirstPass:
-        """The same with all scores exact."""
-        if not len(self.rough):
-            return self
-        scores = self.scores.copy()
-        scores[self.rough] = self.scorer.scores(self.positions[self.rough], workers)
-        return replace(self, scores=scores, rough=_NONE)
-
-    def roughly(self, exact: int) -> FirstPass:
-        """As if only those of the best ``exact`` approximate scores had been scored exactly."""
-        from colbert_prf.kernels.mixing import guess
-        from colbert_prf.kernels.selection import graded
-
-        estimates = np.concatenate([np.empty(0, np.float32), *self.approximate])[self.places]
-        certain, _, rough = graded(estimates, exact, exact)
-        scores = np.empty_like(self.scores)
-        guess(estimates, certain, self.scores[certain], rough, scores)
-        return replace(self, scores=scores, rough=rough)
-
-
-_NONE = np.empty(0, np.int64)
-"""No places."""
-
-
-def best_of(found: Found, k: int) -> Found:
-    """The best documents of some, those without vectors left out."""
-    from colbert_prf.kernels.topk import best_sorted
-
-    order = best_sorted(found.scores, k)
-    order = order[np.isfinite(found.scores[order])]
-    return Found(found.positions[order], found.scores[order])
+    def scored(self) -> Scored:
+        """All documents that were scored."""
+        return Scored(self.positions, self.scores)
 
 
 def find(
     snapshot: Snapshot, query: EncodedQuery, k: int, effort: Effort, *, allowed: npt.NDArray[np.bool_] | None = None
 ) -> Found:
     """Find the best documents of a generation; see :func:`first_pass`."""
-    return best_of(first_pass(snapshot, query, k, effort, allowed=allowed).scored, k)
+    return first_pass(snapshot, query, k, effort, allowed=allowed).scored.best(k)
 
 
 def first_pass(
@@ -231,12 +186,11 @@ def first_pass(
         positions = positions_at(snapshot, chosen, places)
     with effort.stage("maxsim"):
         scorer = Scorer(snapshot, query, table=table)
-        rough = _NONE
         if early is None:
             scores = scorer.scores(positions, effort.workers)
         else:
-            scores, rough = _scores_with_early(scorer, positions, estimates, effort.workers, early)
-    return FirstPass(query, scorer, values, chosen, approximate, places, positions, scores, rough)
+            scores = _scores_with_early(scorer, positions, estimates, effort.workers, early)
+    return FirstPass(query, scorer, values, chosen, approximate, places, positions, scores)
 
 
 def _scores_with_early(
@@ -245,23 +199,21 @@ def _scores_with_early(
     estimates: npt.NDArray[np.float32],
     workers: Workers,
     early: Early,
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """The scores of some positions, exact ones of the best estimates first, for ``early``, and which are rough."""
-    from colbert_prf.kernels.mixing import guess
-    from colbert_prf.kernels.selection import graded, largest_sorted
+) -> npt.NDArray[np.float32]:
+    """The exact scores of some positions, those of the best estimates first, for ``early``."""
+    from colbert_prf.kernels.selection import largest_sorted
+    from colbert_prf.kernels.topk import best
 
-    likely = max(FEW, 4 * early.count)
-    enough = len(positions) if early.exact is None else max(early.exact, likely)
-    places, num_few, rough = graded(estimates, likely, enough)
+    few = best(estimates, max(FEW, 4 * early.count))
+    order = np.concatenate([few, np.setdiff1d(np.arange(len(positions)), few)])
 
     def use(found: npt.NDArray[np.float32]) -> None:
-        order = largest_sorted(found, min(early.count, num_few))
-        early.use(Found(positions[places[order]], found[order]), positions)
+        top = largest_sorted(found, min(early.count, len(few)))
+        early.use(Found(positions[few[top]], found[top]))
 
-    exact = scorer.scores_in_turn(positions[places], num_few, workers, use)
     scores = np.empty(len(positions), np.float32)
-    guess(estimates, places, exact, rough, scores)
-    return scores, rough
+    scores[order] = scorer.scores_in_turn(positions[order], len(few), workers, use)
+    return scores
 
 
 def interact_with(

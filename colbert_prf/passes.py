@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.effort import Effort
-from colbert_prf.engine import Early, FirstPass, Found, best_of, first_pass
+from colbert_prf.engine import Early, FirstPass, Found, Scored, first_pass
 from colbert_prf.feedback import Feedback
 from colbert_prf.index import MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.paper import PaperEngine
 from colbert_prf.scorer import Scorer
-from colbert_prf.second_pass import Depths, Gains, default_depths, find_again, gains_of, score_again
+from colbert_prf.second_pass import added_vectors, default_keep, find_again, score_again
 from colbert_prf.types import EncodedQuery, Expansion
 
 __all__ = ["CompressedPasses", "ExactPasses", "PaperPasses", "Passes"]
@@ -52,13 +51,8 @@ class Passes(ABC):
     def first(self, query: EncodedQuery, k: int) -> Found:
         """The best documents for a query."""
 
-    def first_and_learned(
-        self, query: EncodedQuery, k: int, count: int, learn: Learn, *, exact: int | None = None
-    ) -> tuple[ReadFound, Expansion]:
-        """What gives the best documents for a query, and what is learned from the best ``count`` of them.
-
-        Where approximate scores are to be had, all but ``exact`` documents may have such until they are asked for.
-        """
+    def first_and_learned(self, query: EncodedQuery, k: int, count: int, learn: Learn) -> tuple[ReadFound, Expansion]:
+        """What gives the best documents for a query, and what is learned from the best ``count`` of them."""
         found = self.first(query, k)
         with self.effort.stage("expansion"):
             return lambda: found, learn(found, self.effort.workers)
@@ -76,7 +70,7 @@ class Passes(ABC):
         feedback
             Whether and how deep it only scores anew.
         rescore
-            Documents scored exactly with the expanded query, where that is a choice; as :func:`default_depths` says by
+            Documents scored exactly with the expanded query, where that is a choice; as :func:`default_keep` says by
             default.
         """
 
@@ -86,65 +80,36 @@ class CompressedPasses(Passes):
 
     source: Snapshot
     _state: FirstPass
-    _begun: tuple[Expansion, Gains] | None = None
-    """What was found out for the second pass while the first was not over, and for which expansion."""
 
     def first(self, query: EncodedQuery, k: int) -> Found:
         """Search, and keep what was found out."""
         self._state = first_pass(self.source, query, k, self.effort, allowed=self.allowed)
-        return best_of(self._state.scored, k)
+        return self._state.scored.best(k)
 
-    def first_and_learned(
-        self, query: EncodedQuery, k: int, count: int, learn: Learn, *, exact: int | None = None
-    ) -> tuple[ReadFound, Expansion]:
+    def first_and_learned(self, query: EncodedQuery, k: int, count: int, learn: Learn) -> tuple[ReadFound, Expansion]:
         """Learn from what seem to be the best documents while others are scored; again, if others turn out to be."""
         lessons: list[tuple[Found, Expansion]] = []
 
-        def learn_early(few: Found, positions: npt.NDArray[np.int64]) -> None:
+        def learn_early(few: Found) -> None:
             with self.effort.stage("expansion", within="maxsim"):
-                expansion = learn(few, ALONE)
-            lessons.append((few, expansion))
-            if len(expansion):
-                # The other threads have something to do.
-                alone = replace(self.effort, threads=1)
-                gains = gains_of(self.source, _added(expansion), positions, alone, within="maxsim")
-                self._begun = (expansion, gains)
-                _ = expansion.share  # the second pass asks for it; what it asks for now takes no time of its own
+                lessons.append((few, learn(few, ALONE)))
 
-        early = Early(count, learn_early, None if self.source.codec.bits == 16 else exact)
+        early = Early(count, learn_early)
         self._state = first_pass(self.source, query, k, self.effort, allowed=self.allowed, early=early)
         ((few, expansion),) = lessons
-        if not self._are_best(few, count):
-            self._state = self._state.exactly(self.effort.workers)
+        best = self._state.scored.best(count)
+        if not np.array_equal(best.positions, few.positions):
             with self.effort.stage("expansion"):
-                expansion = learn(best_of(self._state.scored, count), self.effort.workers)
-        return lambda: best_of(self._state.exactly(self.effort.workers).scored, k), expansion
-
-    def roughly(self, exact: int) -> CompressedPasses:
-        """The same after a first pass that scored only ``exact`` documents exactly; at 16 bits it scores all so."""
-        if self.source.codec.bits == 16:
-            return self
-        passes = CompressedPasses(self.source, self.effort, self.allowed)
-        passes._state = self._state.roughly(exact)
-        return passes
-
-    def _are_best(self, few: Found, count: int) -> bool:
-        """Whether some documents are for certain the best ``count`` of the first pass."""
-        found = len(few.scores)
-        return found == count and (count == 0 or np.count_nonzero(self._state.scores >= few.scores[-1]) == count)
+                expansion = learn(best, self.effort.workers)
+        return lambda: self._state.scored.best(k), expansion
 
     def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int | None = None) -> Found:
         """Score the added vectors, and what the first pass did not see."""
-        if self._begun is not None and self._begun[0] is expansion:
-            gains = self._begun[1]
-        else:
-            gains = gains_of(self.source, _added(expansion), self._state.positions, self.effort)
-        depths = default_depths(k, expansion, self.source.codec.bits)
-        if rescore is not None:
-            depths = Depths(max(k, rescore), max(k, rescore))
+        added = added_vectors(self.source, expansion, self.effort)
         if feedback.rerank:
-            return score_again(self.source, self._state, gains, k, depths, self.effort, depth=feedback.rerank_depth)
-        return find_again(self.source, self._state, gains, k, depths, self.effort, allowed=self.allowed)
+            return score_again(self._state, added, k, self.effort, depth=feedback.rerank_depth)
+        keep = default_keep(k, expansion) if rescore is None else max(k, rescore)
+        return find_again(self.source, self._state, added, k, keep, self.effort, allowed=self.allowed)
 
 
 class PaperPasses(Passes):
@@ -159,7 +124,7 @@ class PaperPasses(Passes):
     """
 
     source: Snapshot
-    _found: Found
+    _found: Scored
 
     def __init__(
         self, source: Snapshot, effort: Effort, allowed: npt.NDArray[np.bool_] | None, engine: PaperEngine
@@ -170,17 +135,17 @@ class PaperPasses(Passes):
     def first(self, query: EncodedQuery, k: int) -> Found:
         """Search, and keep every candidate."""
         self._found = self._engine.scored(self.source, query, k, self.effort, allowed=self.allowed)
-        return best_of(self._found, k)
+        return self._found.best(k)
 
     def again(self, expansion: Expansion, k: int, feedback: Feedback, rescore: int | None = None) -> Found:
         """Search anew, or score every candidate of the first pass."""
         if not feedback.rerank:
             return self._engine.find(self.source, expansion.query, k, self.effort, allowed=self.allowed)
         depth = feedback.rerank_depth
-        positions = self._found.positions if depth is None else np.sort(best_of(self._found, depth).positions)
+        positions = self._found.positions if depth is None else np.sort(self._found.best(depth).positions)
         with self.effort.stage("maxsim again"):
             scorer = Scorer(self.source, expansion.query, workers=self.effort.workers)
-            return best_of(Found(positions, scorer.scores(positions, self.effort.workers)), k)
+            return Scored(positions, scorer.scores(positions, self.effort.workers)).best(k)
 
 
 class ExactPasses(Passes):
@@ -203,11 +168,6 @@ class ExactPasses(Passes):
             allowed[self._found.positions[: feedback.rerank_depth]] = True
         with self.effort.stage("score again"):
             return _best(self.source.score(expansion.query), k, allowed)
-
-
-def _added(expansion: Expansion) -> EncodedQuery:
-    """The vectors an expansion adds, and their weights."""
-    return expansion.query.from_vector(expansion.num_original)
 
 
 def _best(scores: npt.NDArray[np.float32], k: int, mask: npt.NDArray[np.bool_] | None) -> Found:

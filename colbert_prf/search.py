@@ -16,7 +16,7 @@ import numpy.typing as npt
 from colbert_prf.effort import Effort
 from colbert_prf.encoder import Encoder
 from colbert_prf.encoder.base import available_cores
-from colbert_prf.engine import Found, default_exact, default_probes, default_rescore
+from colbert_prf.engine import Found, default_probes, default_rescore
 from colbert_prf.errors import InputError
 from colbert_prf.explain import explain_hit
 from colbert_prf.feedback import Feedback
@@ -112,10 +112,10 @@ class Searcher:
             million vectors, then 2, 4 or 16 for k up to 10, 100 or more. With the preset ``paper``, lists of the FAISS
             index per query vector, by default 10.
         rescore
-            Documents scored exactly; by default 200, 500 or 2,300 for k of 10, 100 or 1,000, of which a ReRanker scores
-            the 800 that promise least by centroids alone. With ``feedback`` also those scored exactly with the expanded
-            query: by default all for k up to 100, and for 1,000 the best 150 at the default weight; below them the part
-            of the added vectors is approximate. Not with the preset ``paper``, which scores all it looks at.
+            Documents scored exactly; by default 200, 500 or 2,300 for k of 10, 100 or 1,000. With ``feedback`` a
+            ReRanker scores all of them again with the expanded query, and the Ranker those that promise most of all
+            documents, by default k + 90 at the default weight. Not with the preset ``paper``, which scores all it looks
+            at.
         threads
             For this search.
         allowed
@@ -191,7 +191,6 @@ class Searcher:
             max(k, feedback.depth),
             feedback.learned_from,
             partial(feedback.expand, query, source),
-            exact=default_exact(k) if feedback.may_be_rough else None,
         )
 
         def first() -> Found:
@@ -215,8 +214,7 @@ class Searcher:
         """What was found, as a ranking; the time that takes counts where there is an effort."""
         started = perf_counter()
         positions = found.positions
-        doc_ids = source.doc_ids_of(positions) if found.doc_ids is None else found.doc_ids
-        hits = Hits(doc_ids, found.scores.tolist(), lambda rank: source.text(int(positions[rank])))
+        hits = Hits(source.doc_ids_of(positions), found.scores.tolist(), lambda rank: source.text(int(positions[rank])))
         if effort is None:
             return Ranking(query, hits)
         effort.timings["hits"] = perf_counter() - started
@@ -272,11 +270,6 @@ class _Feedback:
         """Documents of the first pass it may need."""
         scored_again = self.method.rerank_depth if self.method.rerank else None
         return max(self.learned_from, scored_again or 0)
-
-    @property
-    def may_be_rough(self) -> bool:
-        """Whether it scores anew all documents of the first pass, however many, and none need be scored exactly."""
-        return self.method.reranks_all and self.rescore is None
 
     @property
     def learned_from(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from colbert_prf.effort import Effort
-from colbert_prf.engine import Found, default_exact, default_probes, default_rescore
+from colbert_prf.engine import Found, default_probes, default_rescore
 from colbert_prf.feedback import ColbertPRF
 from colbert_prf.index import Index
 from colbert_prf.passes import CompressedPasses
@@ -55,9 +55,7 @@ class KeptFirstPass:
         expansion = trimmed(self._clustered(method), method)
         if not len(expansion):
             return self.scores
-        # As in a search.
-        passes = self._passes.roughly(default_exact(self._k)) if method.reranks_all else self._passes
-        return self._scores(passes.again(expansion, self._k, method))
+        return self._scores(self._passes.again(expansion, self._k, method))
 
     def _clustered(self, method: ColbertPRF) -> Expansion:
         """Every representative of the documents it learns from: what f_e, weights and the second pass do not change."""

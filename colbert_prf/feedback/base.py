@@ -47,7 +47,7 @@ class Feedback(ABC):
     beta
         β of the paper, where queries have 32 vectors: an added vector weighs β·σ_i, whatever the query weighs.
     rerank
-        Whether the documents of the first pass are only scored anew (ReRanker) instead of searching again (Ranker).
+        Whether the documents of the first pass are only scored again (ReRanker) instead of searching again (Ranker).
     rerank_depth
         Documents of the first pass a ReRanker scores, and so the most it gives: its best so many, or all that it
         scored.
@@ -95,11 +95,6 @@ class Feedback(ABC):
     @property
     def _default_strength(self) -> Strength:
         return DEFAULT
-
-    @property
-    def reranks_all(self) -> bool:
-        """Whether it scores anew all documents of the first pass."""
-        return self.rerank and self.rerank_depth is None
 
     def expand(
         self,

@@ -11,7 +11,7 @@ leaves behind lets :mod:`colbert_prf.second_pass` search again with more query v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,18 +21,18 @@ import numpy.typing as npt
 from colbert_prf.effort import Effort
 from colbert_prf.index.segment import Segment
 from colbert_prf.index.snapshot import Snapshot
-from colbert_prf.kernels.parallel import Workers
-from colbert_prf.scorer import Scorer
+from colbert_prf.scorer import Scorer, Scoring
 from colbert_prf.types import EncodedQuery
 
 if TYPE_CHECKING:
     from colbert_prf.kernels.interaction import ByteTable
 
 __all__ = [
-    "Early",
-    "FirstPass",
+    "FinishedPass",
     "Found",
     "Scored",
+    "StartedPass",
+    "begin",
     "candidates_of",
     "default_probes",
     "default_rescore",
@@ -45,7 +45,7 @@ __all__ = [
 
 PROBE_EVERYTHING = 10_000_000
 """Up to so many vectors all documents pass through centroid interaction: it takes a nanosecond a vector."""
-FEW = 150
+SCORED_EARLY = 150
 """Documents of the best approximate scores among which the very best nearly always are."""
 
 
@@ -71,18 +71,6 @@ class Scored(NamedTuple):
         return Found(self.positions[order], self.scores[order])
 
 
-@dataclass(frozen=True)
-class Early:
-    """What the calling thread does with the best documents while others are still scored.
-
-    They are the best ``count`` of those with the best approximate scores. In the end others may turn out to be better.
-    ``use`` gets them.
-    """
-
-    count: int
-    use: Callable[[Found], object]
-
-
 def default_rescore(k: int) -> int:
     """Documents to score exactly for ``k`` results: more would cost time and not raise measures of relevance.
 
@@ -104,8 +92,8 @@ def default_probes(k: int, num_vectors: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class FirstPass:
-    """What a search knows when it ends.
+class FinishedPass:
+    """What a search knows when it ends, and a second pass reuses.
 
     Parameters
     ----------
@@ -140,6 +128,36 @@ class FirstPass:
         return Scored(self.positions, self.scores)
 
 
+@dataclass(frozen=True)
+class StartedPass:
+    """A first pass of which some documents are scored and others are being scored.
+
+    Parameters
+    ----------
+    first
+        What is known so far: its scores are filled in by :meth:`finish`.
+    early, others
+        Which of its documents are scored, and which are being scored; both ascending.
+    scoring
+        Of the others.
+    """
+
+    first: FinishedPass
+    early: npt.NDArray[np.int64]
+    others: npt.NDArray[np.int64]
+    scoring: Scoring
+
+    def best(self, count: int) -> Found:
+        """The best documents scored early: nearly always the best of all."""
+        return Scored(self.first.positions[self.early], self.first.scores[self.early]).best(count)
+
+    def finish(self, effort: Effort) -> FinishedPass:
+        """Score the others."""
+        with effort.stage("maxsim"):
+            self.first.scores[self.others] = self.scoring.finish()
+        return self.first
+
+
 def find(
     snapshot: Snapshot, query: EncodedQuery, k: int, effort: Effort, *, allowed: npt.NDArray[np.bool_] | None = None
 ) -> Found:
@@ -148,15 +166,22 @@ def find(
 
 
 def first_pass(
+    snapshot: Snapshot, query: EncodedQuery, k: int, effort: Effort, *, allowed: npt.NDArray[np.bool_] | None = None
+) -> FinishedPass:
+    """Search a generation; parameters as in :func:`begin`."""
+    return begin(snapshot, query, k, effort, allowed=allowed).finish(effort)
+
+
+def begin(
     snapshot: Snapshot,
     query: EncodedQuery,
     k: int,
     effort: Effort,
     *,
     allowed: npt.NDArray[np.bool_] | None = None,
-    early: Early | None = None,
-) -> FirstPass:
-    """Search a generation.
+    early: int = 0,
+) -> StartedPass:
+    """Begin to search a generation: other threads score documents while the calling one does something else.
 
     Parameters
     ----------
@@ -171,9 +196,11 @@ def first_pass(
     allowed
         Whether each position may be found, of shape (num_positions,).
     early
-        What the calling thread does while others score documents.
+        How many of the best documents are wanted before all are scored: those of the best approximate scores, several
+        times as many, are scored first.
     """
     from colbert_prf.kernels.interaction import byte_table
+    from colbert_prf.kernels.topk import best
 
     with effort.stage("centroids"):
         table = snapshot.codec.scores(query.vectors, effort.workers)
@@ -185,35 +212,15 @@ def first_pass(
         places, estimates = _best_places(approximate, max(k, effort.rescore))
         positions = positions_at(snapshot, chosen, places)
     with effort.stage("maxsim"):
-        scorer = Scorer(snapshot, query, table=table)
-        if early is None:
-            scores = scorer.scores(positions, effort.workers)
-        else:
-            scores = _scores_with_early(scorer, positions, estimates, effort.workers, early)
-    return FirstPass(query, scorer, values, chosen, approximate, places, positions, scores)
-
-
-def _scores_with_early(
-    scorer: Scorer,
-    positions: npt.NDArray[np.int64],
-    estimates: npt.NDArray[np.float32],
-    workers: Workers,
-    early: Early,
-) -> npt.NDArray[np.float32]:
-    """The exact scores of some positions, those of the best estimates first, for ``early``."""
-    from colbert_prf.kernels.selection import largest_sorted
-    from colbert_prf.kernels.topk import best
-
-    few = best(estimates, max(FEW, 4 * early.count))
-    order = np.concatenate([few, np.setdiff1d(np.arange(len(positions)), few)])
-
-    def use(found: npt.NDArray[np.float32]) -> None:
-        top = largest_sorted(found, min(early.count, len(few)))
-        early.use(Found(positions[few[top]], found[top]))
-
-    scores = np.empty(len(positions), np.float32)
-    scores[order] = scorer.scores_in_turn(positions[order], len(few), workers, use)
-    return scores
+        scorer, scores = Scorer(snapshot, query, table=table), np.empty(len(positions), np.float32)
+        first = best(estimates, max(SCORED_EARLY, 4 * early) if early else 0)
+        is_other = np.ones(len(positions), np.bool_)
+        is_other[first] = False
+        others = np.flatnonzero(is_other)
+        scores[first] = scorer.scores(positions[first], effort.workers)
+        scoring = scorer.begin(positions[others], effort.workers)
+    known = FinishedPass(query, scorer, values, chosen, approximate, places, positions, scores)
+    return StartedPass(known, first, others, scoring)
 
 
 def interact_with(

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.effort import Effort
-from colbert_prf.engine import FirstPass, Found, Scored, candidates_of, interact_with, positions_at, positions_of
+from colbert_prf.engine import FinishedPass, Found, Scored, candidates_of, interact_with, positions_at, positions_of
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.scorer import Scorer
 from colbert_prf.types import EncodedQuery, Expansion
@@ -84,7 +84,7 @@ def added_vectors(snapshot: Snapshot, expansion: Expansion, effort: Effort) -> A
         return AddedVectors(added, Scorer(snapshot, added, table=table), byte_table(table))
 
 
-def score_again(first: FirstPass, added: AddedVectors, k: int, effort: Effort, *, depth: int | None = None) -> Found:
+def score_again(first: FinishedPass, added: AddedVectors, k: int, effort: Effort, *, depth: int | None = None) -> Found:
     """Score the documents of the first pass again, all exactly: the ReRanker.
 
     Parameters
@@ -110,7 +110,7 @@ def score_again(first: FirstPass, added: AddedVectors, k: int, effort: Effort, *
 
 def find_again(
     snapshot: Snapshot,
-    first: FirstPass,
+    first: FinishedPass,
     added: AddedVectors,
     k: int,
     keep: int,
@@ -160,7 +160,7 @@ def find_again(
 
 def _candidates_again(
     snapshot: Snapshot,
-    first: FirstPass,
+    first: FinishedPass,
     added: AddedVectors,
     k: int,
     effort: Effort,

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from numbers import Integral, Real
 from typing import NamedTuple, TypeAlias, cast
 
@@ -129,30 +130,42 @@ class Feedback(ABC):
         source = source_of(index)
         if isinstance(ranking, Ranking):
             wanted = [doc_id for doc_id in ranking.doc_ids if doc_id not in set(non_relevant)]
-            documents = _present(source, wanted, self.feedback_docs)
+            positions = _present(source, wanted, self.feedback_docs)
         else:
-            documents = {doc_id: int(source.positions([doc_id])[0]) for doc_id in ranking}
-        documents = {doc_id: place for doc_id, place in documents.items() if source.has_vectors(place)}
-        if not documents:
+            positions = source.positions(dict.fromkeys(ranking))
+        return self.learn_from(query, positions, source, non_relevant=source.positions(non_relevant), workers=workers)
+
+    def learn_from(
+        self,
+        query: EncodedQuery,
+        positions: npt.NDArray[np.int64],
+        source: FeedbackSource,
+        *,
+        non_relevant: npt.NDArray[np.int64],
+        workers: Workers = ALONE,
+    ) -> Expansion:
+        """Expand the query from all of some documents, given by their positions; see :meth:`expand`."""
+        learnt = np.array([place for place in positions.tolist() if source.has_vectors(place)], np.int64)
+        if not len(learnt):
             return Expansion(query)
-        expansion = self._learn(query, documents, source, workers)
-        if non_relevant and len(expansion):
+        expansion = self._learn(query, learnt, source, workers)
+        if len(non_relevant) and len(expansion):
             expansion = self._pushed(expansion, source, non_relevant)
         return expansion
 
     @abstractmethod
     def _learn(
-        self, query: EncodedQuery, documents: dict[str, int], source: FeedbackSource, workers: Workers
+        self, query: EncodedQuery, positions: npt.NDArray[np.int64], source: FeedbackSource, workers: Workers
     ) -> Expansion:
-        """Expand a query from at least one document that has vectors, given as id and position."""
+        """Expand a query from at least one document; each has vectors."""
 
     def weights_of(self, query: EncodedQuery, sigmas: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
         """The weights of expansion vectors with these σ, finite and not negative as they are."""
         return self.strength.weights(query.weights, sigmas)
 
-    def _pushed(self, expansion: Expansion, source: FeedbackSource, non_relevant: Sequence[str]) -> Expansion:
+    def _pushed(self, expansion: Expansion, source: FeedbackSource, non_relevant: npt.NDArray[np.int64]) -> Expansion:
         """Move the added vectors away from documents that are not relevant."""
-        away = source.vectors_of(source.positions(non_relevant)).vectors
+        away = source.vectors_of(non_relevant).vectors
         if not len(away):
             return expansion
         first, query = expansion.num_original, expansion.query
@@ -235,12 +248,7 @@ def require_whole(smallest: int, name: str, value: object, *, largest: int | Non
         raise InputError(f"{name} must be at most {largest:,}, found {value!r}")
 
 
-def _present(source: FeedbackSource, doc_ids: Sequence[str], count: int) -> dict[str, int]:
-    """The first ``count`` documents that are still there, with their positions."""
-    found: dict[str, int] = {}
-    for doc_id in doc_ids:
-        if len(found) == count:
-            break
-        if (position := source.find(doc_id)) is not None:
-            found[doc_id] = position
-    return found
+def _present(source: FeedbackSource, doc_ids: Sequence[str], count: int) -> npt.NDArray[np.int64]:
+    """The positions of the first ``count`` documents that are still there."""
+    found = (source.find(doc_id) for doc_id in doc_ids)
+    return np.array([*islice((position for position in found if position is not None), count)], np.int64)

@@ -51,13 +51,12 @@ class CentroidPRF(Feedback):
             raise InputError(f"relevance must be between 0 and 1, found {self.relevance}")
 
     def _learn(
-        self, query: EncodedQuery, documents: dict[str, int], source: FeedbackSource, workers: Workers
+        self, query: EncodedQuery, positions: npt.NDArray[np.int64], source: FeedbackSource, workers: Workers
     ) -> Expansion:
         if not isinstance(source, SnapshotSource):
             raise InputError("CentroidPRF needs an index folder, whose codec has centroids; ColbertPRF does not")
-        names = list(documents)
-        feedback = source.vectors_of(documents.values())
-        codes = np.concatenate([source.codes(place) for place in documents.values()])
+        names, feedback = source.doc_ids_of(positions), source.vectors_of(positions)
+        codes = feedback.codes
         found, numbers, counts = np.unique(codes, return_inverse=True, return_counts=True)
         scores = counts * inverse_frequency(source.centroid_frequencies, found, source.num_documents)
         words = ~np.isin(feedback.token_ids, list(source.special_ids))

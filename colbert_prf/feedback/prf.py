@@ -113,14 +113,14 @@ class ColbertPRF(Feedback):
         return DEFAULT_AS_PUBLISHED if self.compat == "paper" else DEFAULT
 
     def _learn(
-        self, query: EncodedQuery, documents: dict[str, int], source: FeedbackSource, workers: Workers
+        self, query: EncodedQuery, positions: npt.NDArray[np.int64], source: FeedbackSource, workers: Workers
     ) -> Expansion:
-        feedback, doc_ids = source.vectors_of(documents.values()), list(documents)
+        feedback, doc_ids = source.vectors_of(positions), source.doc_ids_of(positions)
         found = self._represent(feedback, workers)
         names = self._name(query, feedback, found, source, workers)
         chosen = names.order[: self.expansion_vectors]
         # Not the feedback vectors themselves: what describes a ranking may be kept for long.
-        labels, owners, places, positions = found.labels, feedback.documents, feedback.places, feedback.positions
+        labels, owners, places = found.labels, feedback.documents, feedback.places
         vectors = found.vectors[chosen]
 
         def describe(number: int) -> tuple[LikelyTokens, Sources]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,7 +27,6 @@ ENTRIES = 10
 """Feedback vectors nearest to a vector, at least, of whose centroids those are that are looked at, or neighbours."""
 KEPT = 3
 """Vectors whose sketches are nearest, for each neighbour wanted, that are compared as they are stored."""
-_NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
 class FeedbackVectors(NamedTuple):
@@ -123,6 +121,10 @@ class FeedbackSource(ABC):
         """The position of a document, if it is there."""
 
     @abstractmethod
+    def doc_ids_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
+        """The ids of some documents."""
+
+    @abstractmethod
     def has_vectors(self, position: int) -> bool:
         """Whether a document has any vector."""
 
@@ -164,13 +166,12 @@ class FeedbackSource(ABC):
             Nearest first.
         """
 
-    def vectors_of(self, positions: Iterable[int]) -> FeedbackVectors:
+    def vectors_of(self, positions: npt.NDArray[np.int64]) -> FeedbackVectors:
         """The vectors of some documents."""
-        places = np.fromiter(positions, dtype=np.int64)
-        parts = [self.document(int(position)) for position in places]
+        parts = [self.document(position) for position in positions.tolist()]
         lengths = [len(tokens) for _, tokens in parts]
         return FeedbackVectors(
-            places,
+            positions,
             np.concatenate([vectors for vectors, _ in parts]),
             np.concatenate([tokens for _, tokens in parts]),
             np.repeat(np.arange(len(parts)), lengths),
@@ -179,15 +180,13 @@ class FeedbackSource(ABC):
         )
 
 
-def source_of(
-    index: Index | Snapshot | MemoryIndex | FeedbackSource, known: Mapping[str, int] = _NOTHING
-) -> FeedbackSource:
-    """See an index as feedback does; the positions of documents that are known need not be looked for."""
+def source_of(index: Index | Snapshot | MemoryIndex | FeedbackSource) -> FeedbackSource:
+    """See an index as feedback does."""
     if isinstance(index, FeedbackSource):
         return index
     if isinstance(index, MemoryIndex):
         return MemorySource(index)
-    return SnapshotSource(index.snapshot if isinstance(index, Index) else index, known)
+    return SnapshotSource(index.snapshot if isinstance(index, Index) else index)
 
 
 class MemorySource(FeedbackSource):
@@ -220,6 +219,9 @@ class MemorySource(FeedbackSource):
     def find(self, doc_id: str) -> int | None:
         return self.index.doc_ids.index(doc_id) if doc_id in self.index.doc_ids else None
 
+    def doc_ids_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
+        return self.index.doc_ids_of(positions)
+
     def has_vectors(self, position: int) -> bool:
         return bool(self.index.offsets[position] < self.index.offsets[position + 1])
 
@@ -244,13 +246,10 @@ class SnapshotSource(FeedbackSource):
     ----------
     snapshot
         The generation.
-    known
-        Positions of some of its documents by their ids.
     """
 
-    def __init__(self, snapshot: Snapshot, known: Mapping[str, int] = _NOTHING) -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self.known = known
         self.num_documents = snapshot.manifest.num_documents
         self.special_ids = frozenset(snapshot.manifest.settings.special_ids)
 
@@ -277,7 +276,10 @@ class SnapshotSource(FeedbackSource):
         return self.snapshot.positions(doc_ids)
 
     def find(self, doc_id: str) -> int | None:
-        return self.known[doc_id] if doc_id in self.known else self.snapshot.find(doc_id)
+        return self.snapshot.find(doc_id)
+
+    def doc_ids_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
+        return self.snapshot.doc_ids_of(positions)
 
     def has_vectors(self, position: int) -> bool:
         segment, place = self.snapshot.place(position)
@@ -286,19 +288,18 @@ class SnapshotSource(FeedbackSource):
     def document(self, position: int) -> tuple[Vectors, TokenIds]:
         return self.snapshot.vectors(position), self.snapshot.token_ids(position)
 
-    def vectors_of(self, positions: Iterable[int]) -> FeedbackVectors:
+    def vectors_of(self, positions: npt.NDArray[np.int64]) -> FeedbackVectors:
         from colbert_prf.kernels.rows import rows_of_documents
 
-        places = np.fromiter(positions, dtype=np.int64)
-        owners = [self.snapshot.place(place) for place in places.tolist()]
+        owners = [self.snapshot.place(place) for place in positions.tolist()]
         if len(segments := {id(segment): segment for segment, _ in owners}) > 1:
-            codes = np.concatenate([self.codes(place) for place in places.tolist()])
-            return super().vectors_of(places)._replace(codes=codes)
+            codes = np.concatenate([self.codes(place) for place in positions.tolist()])
+            return super().vectors_of(positions)._replace(codes=codes)
         # All in one segment: decoded at once.
         (segment,) = segments.values()
         rows, documents, own = rows_of_documents(segment.offsets, np.array([place for _, place in owners]))
         codes = segment.columns["codes"][rows].astype(np.int64)
-        return FeedbackVectors(places, segment.decode_rows(rows), segment.tokens(rows), documents, own, codes)
+        return FeedbackVectors(positions, segment.decode_rows(rows), segment.tokens(rows), documents, own, codes)
 
     def glance(self, vectors: Vectors, count: int, feedback: FeedbackVectors) -> Glance:
         from colbert_prf.kernels.neighbours import compare_all, values_of

@@ -16,8 +16,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from colbert_prf.kernels.compiled import Array, compiled, intrinsic
-from colbert_prf.kernels.parallel import NEVER
+from colbert_prf.kernels.compiled import intrinsic
 
 COLUMNS = 16
 """Query columns handled together; query arrays are padded to a multiple of it."""
@@ -25,8 +24,6 @@ ROWS = 4
 """Document vectors handled together by a tile; buffers have ``ROWS - 1`` spare rows, whose content does not matter."""
 STEP = 16
 """The dimension of vectors is a multiple of it; those of a model that has others are filled up with zeros."""
-PATIENCE = 10_000
-"""Looks at what another thread does, some ten nanoseconds each, before a thread gives way to others."""
 AHEAD = 8
 """Rows between the one that is computed and the one that is asked for, where rows lie anywhere; see `prefetch`."""
 
@@ -342,30 +339,3 @@ def take(_context: Any, taken: Any, count: Any) -> Any:
         return builder.atomic_rmw("add", taken, count, "acq_rel")
 
     return signature, generate
-
-
-@compiled()
-def first_part(shared: Array, count: int) -> int:
-    """Say that a thread begins on what :func:`~.parallel.share` shares, and take its first ``count`` items."""
-    take(shared[1:], 1)
-    return int(take(shared, count))
-
-
-@compiled()
-def next_part(shared: Array, start: int, count: int, until: int) -> int:
-    """Say that the part from ``start`` on is done, and take the next ``count`` items.
-
-    Once ``until`` threads have begun and all of the first items are taken, none, but a number past all.
-    """
-    if start < shared[3]:
-        take(shared[2:], count)
-    leaves = take(shared[1:], 0) >= until and take(shared, 0) >= shared[3]
-    return NEVER if leaves else int(take(shared, count))
-
-
-@compiled()
-def leave(shared: Array, until: int) -> None:
-    """Wait a little for what other threads have taken of the first items, unless this one was to stay to the end."""
-    patience = 0 if until == NEVER else PATIENCE
-    while patience > 0 and take(shared[2:], 0) < shared[3]:
-        patience -= 1

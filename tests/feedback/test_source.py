@@ -57,7 +57,7 @@ def test_more_neighbours_than_there_are_vectors(plane, tmp_path):
     documents = [(name, EncodedDocument(plane.token_ids[a:b], plane.vectors[a:b])) for name, a, b in spans]
     index = Index.create_from_vectors(tmp_path / "plane", documents, bits=8, progress=False)
     source = SnapshotSource(index.snapshot)
-    found = source.nearest_tokens(plane.vectors[:1], 20, source.vectors_of([0]))
+    found = source.nearest_tokens(plane.vectors[:1], 20, source.vectors_of(np.array([0])))
     assert sorted(found.token_ids[0].tolist()) == sorted([-1] * (20 - len(plane.token_ids)) + plane.token_ids.tolist())
     assert np.isneginf(found.similarities[0, len(plane.token_ids) :]).all()
 

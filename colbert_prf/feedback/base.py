@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from numbers import Integral, Real
@@ -19,7 +19,6 @@ from colbert_prf.feedback.strength import DEFAULT, Strength
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
-from colbert_prf.lazily import Lazily
 from colbert_prf.types import EncodedQuery, Expansion, ExpansionVector, Ranking, TokenIds, Vectors
 
 __all__ = ["Added", "Feedback", "expanded", "likely_tokens", "most_likely", "require_at_least", "require_whole"]
@@ -182,14 +181,15 @@ Sources: TypeAlias = tuple[tuple[str, int], ...]
 class Added(NamedTuple):
     """Vectors to add, most important first, and what a person may want to know of them.
 
-    ``vectors`` (n, dim), the most likely token of each in ``token_ids`` (n,), and their ``sigmas`` (n,). ``describe``
-    gives by the number of a vector its likely tokens and the feedback vectors it stands for.
+    ``vectors`` (n, dim), the most likely token of each in ``token_ids`` (n,), and their ``sigmas`` (n,); of each its
+    ``likely`` tokens, and the feedback vectors it stands for in ``sources``.
     """
 
     vectors: Vectors
     token_ids: TokenIds
     sigmas: npt.NDArray[np.float64]
-    describe: Callable[[int], tuple[LikelyTokens, Sources]]
+    likely: Sequence[LikelyTokens]
+    sources: Sequence[Sources]
 
 
 def expanded(feedback: Feedback, query: EncodedQuery, added: Added, documents: Sequence[str]) -> Expansion:
@@ -197,14 +197,11 @@ def expanded(feedback: Feedback, query: EncodedQuery, added: Added, documents: S
     if not len(added.vectors):
         return Expansion(query, feedback=tuple(documents))
     weights = feedback.weights_of(query, added.sigmas)
-    token_ids, sigmas, describe = added.token_ids.tolist(), added.sigmas.tolist(), added.describe
-
-    def vector(number: int) -> ExpansionVector:
-        likely, sources = describe(number)
-        return ExpansionVector(token_ids[number], likely, sigmas[number], float(weights[number]), sources)
-
+    described = zip(
+        added.token_ids.tolist(), added.likely, added.sigmas.tolist(), weights.tolist(), added.sources, strict=True
+    )
     whole = query.with_vectors(added.token_ids, added.vectors, weights)
-    return Expansion(whole, Lazily(len(weights), vector), tuple(documents))
+    return Expansion(whole, tuple(ExpansionVector(*vector) for vector in described), tuple(documents))
 
 
 def likely_tokens(neighbours: TokenIds, special_ids: frozenset[int]) -> LikelyTokens:
@@ -226,10 +223,10 @@ def most_likely(neighbours: TokenIds, special_ids: frozenset[int]) -> TokenIds:
     >>> most_likely(np.array([[5, 101, 7, 7, 101, 101], [101, 101, -1, -1, -1, -1]]), frozenset({101})).tolist()
     [7, -1]
     """
-    from colbert_prf.kernels.naming import most_frequent
-
-    left_out = np.fromiter(special_ids, np.int32)
-    return np.asarray(most_frequent(np.ascontiguousarray(neighbours, np.int32), left_out))
+    votes = (neighbours[:, :, np.newaxis] == neighbours[:, np.newaxis, :]).sum(axis=2)
+    votes[(neighbours < 0) | np.isin(neighbours, [*special_ids])] = 0
+    rows, first = np.arange(len(neighbours)), votes.argmax(axis=1)
+    return np.where(votes[rows, first] > 0, neighbours[rows, first], -1).astype(np.int32)
 
 
 def require_at_least(smallest: float, name: str, value: object) -> None:

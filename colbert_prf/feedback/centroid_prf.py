@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
-from colbert_prf.feedback.base import Added, Feedback, LikelyTokens, Sources, expanded, likely_tokens
+from colbert_prf.feedback.base import Added, Feedback, expanded, likely_tokens
 from colbert_prf.feedback.source import FeedbackSource, SnapshotSource, sources_of
 from colbert_prf.feedback.weighting import inverse_frequency
 from colbert_prf.kernels.parallel import Workers
@@ -67,12 +67,8 @@ class CentroidPRF(Feedback):
         members = [np.flatnonzero(codes == found[number]) for number in chosen]
         likely = [likely_tokens(feedback.token_ids[rows], source.special_ids) for rows in members]
         token_ids = np.array([tokens[0][0] for tokens in likely], dtype=np.int32)
-        owners, places = feedback.documents, feedback.places
-
-        def describe(number: int) -> tuple[LikelyTokens, Sources]:
-            return likely[number], sources_of(members[number], names, owners, places)
-
-        return expanded(self, query, Added(vectors[chosen], token_ids, scores[chosen], describe), names)
+        sources = [sources_of(rows, names, feedback) for rows in members]
+        return expanded(self, query, Added(vectors[chosen], token_ids, scores[chosen], likely, sources), names)
 
 
 def most_marginal(vectors: Vectors, scores: npt.NDArray[np.float64], count: int, relevance: float) -> list[int]:

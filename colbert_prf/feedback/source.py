@@ -53,18 +53,11 @@ class FeedbackVectors(NamedTuple):
 
 
 def sources_of(
-    rows: npt.NDArray[np.int64],
-    names: Sequence[str],
-    documents: npt.NDArray[np.int64],
-    places: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.int64], doc_ids: Sequence[str], feedback: FeedbackVectors
 ) -> tuple[tuple[str, int], ...]:
-    """The name of the document of some feedback vectors, and their places in it.
-
-    >>> sources_of(np.array([0, 2]), ["d1", "d2"], documents=np.array([0, 0, 1]), places=np.array([0, 1, 0]))
-    (('d1', 0), ('d2', 0))
-    """
-    owners = [names[document] for document in documents[rows].tolist()]
-    return tuple(zip(owners, places[rows].tolist(), strict=True))
+    """The document of some feedback vectors, by the ids of all documents, and their places in it."""
+    owners = [doc_ids[document] for document in feedback.documents[rows].tolist()]
+    return tuple(zip(owners, feedback.places[rows].tolist(), strict=True))
 
 
 class NearTokens(NamedTuple):

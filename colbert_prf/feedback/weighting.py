@@ -41,18 +41,16 @@ def weigh(
     sigmas
         Of the shape of ``token_ids``.
     """
-    from colbert_prf.kernels.naming import inverse_frequencies
-
     frequencies, total = source.document_frequencies, source.num_documents
     if method == "ictf":
         frequencies = source.collection_frequencies
         total = int(frequencies.sum())
-    special = np.fromiter(source.special_ids, np.int32)
-    sigmas = inverse_frequencies(token_ids.ravel(), special, frequencies, total, UNNAMED).reshape(token_ids.shape)
+    unnamed = (token_ids < 0) | np.isin(token_ids, [*source.special_ids])
+    sigmas = np.where(unnamed, UNNAMED, inverse_frequency(frequencies, token_ids, total))
     if method == "cosine":
         lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)[:, None] * np.linalg.norm(query.vectors, axis=1)
         cosines = np.maximum((vectors @ query.vectors.T / lengths).mean(axis=1), 0)
-        sigmas = np.where(sigmas == UNNAMED, UNNAMED, cosines.reshape(-1, *[1] * (token_ids.ndim - 1)))
+        sigmas = np.where(unnamed, UNNAMED, cosines.reshape(-1, *[1] * (token_ids.ndim - 1)))
     return np.asarray(sigmas)
 
 
@@ -64,6 +62,7 @@ def inverse_frequency(
     >>> inverse_frequency(np.array([9, 0]), np.array([0, 1, 7]), 99).round(3).tolist()
     [2.303, 4.605, 4.605]
     """
-    known = token_ids < len(frequencies)
-    counts = np.where(known, frequencies[np.where(known, token_ids, 0)], 0)
+    known = (token_ids >= 0) & (token_ids < len(frequencies))
+    counts = np.zeros(token_ids.shape, np.int64)
+    counts[known] = frequencies[token_ids[known]]
     return np.log((total + 1) / (counts + 1))

@@ -33,7 +33,7 @@ def test_the_vectors_of_documents_are_the_same_one_by_one_and_together(segmented
         assert np.array_equal(mine, other)
     assert together.codes.tolist() == [code for place in places for code in source.codes(int(place))]
     ends = np.array([0, len(together.token_ids) - 1])
-    assert sources_of(ends, wanted, together.documents, together.places) == (
+    assert sources_of(ends, wanted, together) == (
         (wanted[0], 0),
         (wanted[-1], len(source.document(int(places[-1]))[1]) - 1),
     )

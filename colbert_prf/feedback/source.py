@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.index import Index, MemoryIndex
+from colbert_prf.index.arrays import rows_of
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.types import TokenIds, Vectors
@@ -282,25 +283,29 @@ class SnapshotSource(FeedbackSource):
         return self.snapshot.vectors(position), self.snapshot.token_ids(position)
 
     def vectors_of(self, positions: npt.NDArray[np.int64]) -> FeedbackVectors:
-        from colbert_prf.kernels.rows import rows_of_documents
-
         owners = [self.snapshot.place(place) for place in positions.tolist()]
         if len(segments := {id(segment): segment for segment, _ in owners}) > 1:
             codes = np.concatenate([self.codes(place) for place in positions.tolist()])
             return super().vectors_of(positions)._replace(codes=codes)
         # All in one segment: decoded at once.
         (segment,) = segments.values()
-        rows, documents, own = rows_of_documents(segment.offsets, np.array([place for _, place in owners]))
+        documents = np.array([place for _, place in owners])
+        starts = segment.offsets[documents]
+        lengths = segment.offsets[documents + 1] - starts
+        rows, numbers = rows_of(starts, lengths), np.repeat(np.arange(len(documents)), lengths)
         codes = segment.columns["codes"][rows].astype(np.int64)
-        return FeedbackVectors(positions, segment.decode_rows(rows), segment.tokens(rows), documents, own, codes)
+        return FeedbackVectors(
+            positions, segment.decode_rows(rows), segment.tokens(rows), numbers, rows - starts[numbers], codes
+        )
 
     def glance(self, vectors: Vectors, count: int, feedback: FeedbackVectors) -> Glance:
-        from colbert_prf.kernels.neighbours import compare_all, values_of
+        from colbert_prf.kernels.neighbours import compare_all
 
-        pad, wide = self.snapshot.codec.pad, max(count, ENTRIES)
-        rows, similarities = compare_all(pad(vectors), pad(feedback.vectors), wide)
-        near = NearTokens(values_of(feedback.token_ids, rows, count), np.ascontiguousarray(similarities[:, :count]))
-        return Glance(near, values_of(feedback.codes, rows, wide))
+        pad = self.snapshot.codec.pad
+        rows, similarities = compare_all(pad(vectors), pad(feedback.vectors), max(count, ENTRIES))
+        token_ids = np.where(rows < 0, np.int32(-1), feedback.token_ids[rows])[:, :count]
+        near = NearTokens(np.ascontiguousarray(token_ids), np.ascontiguousarray(similarities[:, :count]))
+        return Glance(near, np.where(rows < 0, -1, feedback.codes[rows]))
 
     def nearest_tokens(
         self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
@@ -337,7 +342,6 @@ class SnapshotSource(FeedbackSource):
         """Replace what is near some vectors by what is nearer in the index."""
         from colbert_prf.kernels.neighbours import nearest_sketches, settle
         from colbert_prf.kernels.probes import REACH, near_probes
-        from colbert_prf.kernels.rows import ranges_of_documents
         from colbert_prf.kernels.sketches import sketch_codec
 
         codec, count = self.snapshot.codec, near.token_ids.shape[1]
@@ -346,7 +350,9 @@ class SnapshotSource(FeedbackSource):
         for segment, start, sketched in zip(self.snapshot.segments, self.snapshot.starts, sketches, strict=False):
             if not len(segment.token_ids):
                 continue
-            seen = ranges_of_documents(segment.offsets, feedback.positions, int(start))
+            here = feedback.positions - start
+            here = here[(here >= 0) & (here < len(segment))]
+            seen = np.stack([segment.offsets[here], segment.offsets[here + 1]], axis=1)
             rows = nearest_sketches(
                 vectors, probes, sketched, coarse, seen, segment.token_ids, *near, kept=KEPT * count
             ).rows

@@ -68,8 +68,8 @@ class Learner:
         """Learn from the documents marked as relevant, or else from the best that are not marked."""
         positions = self.relevant
         if not len(positions):
-            marked = np.isin(best.positions, self.non_relevant)
-            positions = best.positions[~marked][: self.method.feedback_docs]
+            unmarked = ~np.isin(best.positions, self.non_relevant) if len(self.non_relevant) else slice(None)
+            positions = best.positions[unmarked][: self.method.feedback_docs]
         expansion = self.method.learn_from(
             query, positions, self.source, non_relevant=self.non_relevant, workers=workers
         )

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from colbert_prf.errors import InputError
 from colbert_prf.feedback.source import FeedbackSource, source_of
 from colbert_prf.feedback.strength import DEFAULT, Strength
+from colbert_prf.feedback.weighting import is_unnamed
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
@@ -224,7 +225,7 @@ def most_likely(neighbours: TokenIds, special_ids: frozenset[int]) -> TokenIds:
     [7, -1]
     """
     votes = (neighbours[:, :, np.newaxis] == neighbours[:, np.newaxis, :]).sum(axis=2)
-    votes[(neighbours < 0) | np.isin(neighbours, [*special_ids])] = 0
+    votes[is_unnamed(neighbours, special_ids)] = 0
     rows, first = np.arange(len(neighbours)), votes.argmax(axis=1)
     return np.where(votes[rows, first] > 0, neighbours[rows, first], -1).astype(np.int32)
 

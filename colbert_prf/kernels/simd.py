@@ -111,17 +111,6 @@ class Arrays:
         lanes = ir.Constant(vector(INT32, count // 2), list(range(start, count, 2)))
         return self.builder.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), lanes)
 
-    def sum_of_lanes(self, value: Any) -> Any:
-        """Add up the lanes of a vector of floats, a power of two: one half to the other, and so on."""
-        while (count := value.type.count) > 1:
-            low, high = (
-                ir.Constant(vector(INT32, count // 2), list(range(start, start + count // 2)))
-                for start in (0, count // 2)
-            )
-            halves = [self.builder.shuffle_vector(value, value, lanes) for lanes in (low, high)]
-            value = self.builder.fadd(*halves)
-        return self.builder.extract_element(value, ir.Constant(INT32, 0))
-
     def accumulators(self, rows: int, columns: int, kind: ir.VectorType, zero: float) -> list[list[Any]]:
         """Zeroed stack variables, which LLVM promotes to registers."""
         allocate: Any = cgutils.alloca_once
@@ -263,22 +252,6 @@ def unpack_bytes(
     return signature, generate
 
 
-def add_tile(
-    arrays: Arrays, sums: list[list[Any]], vectors: Any, row: Any, dim: Any, queries: Any, start: Any, stride: Any
-) -> None:
-    """Add the products :func:`float_tile` gives to sums, four rows of two variables of eight floats."""
-    builder, floats = arrays.builder, vector(FLOAT, 8)
-    starts = [builder.mul(builder.add(row, int64(r)), dim) for r in range(ROWS)]
-    with cgutils.for_range_slice(builder, int64(0), dim, int64(1), INT64, inc=True) as (d, _):
-        base = builder.add(start, builder.mul(d, stride))
-        query = [arrays.load(queries, builder.add(base, int64(8 * half)), floats) for half in range(2)]
-        for r in range(ROWS):
-            value = arrays.splat(arrays.load(vectors, builder.add(starts[r], d), FLOAT), floats)
-            for half in range(2):
-                product = builder.fmul(value, query[half], flags=["contract"])
-                builder.store(builder.fadd(product, builder.load(sums[r][half]), flags=["contract"]), sums[r][half])
-
-
 @intrinsic
 def float_tile(
     _context: Any,
@@ -305,8 +278,18 @@ def float_tile(
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
         arrays = Arrays(context, builder, signature, values)
         vectors, row, dim, queries, start, stride, out, target, out_stride = arrays
-        sums = arrays.accumulators(ROWS, 2, vector(FLOAT, 8), 0.0)
-        add_tile(arrays, sums, vectors, row, dim, queries, start, stride)
+        floats = vector(FLOAT, 8)
+        sums = arrays.accumulators(ROWS, 2, floats, 0.0)
+        starts = [builder.mul(builder.add(row, int64(r)), dim) for r in range(ROWS)]
+        with cgutils.for_range_slice(builder, int64(0), dim, int64(1), INT64, inc=True) as (d, _):
+            base = builder.add(start, builder.mul(d, stride))
+            query = [arrays.load(queries, builder.add(base, int64(8 * half)), floats) for half in range(2)]
+            for r in range(ROWS):
+                value = arrays.splat(arrays.load(vectors, builder.add(starts[r], d), FLOAT), floats)
+                for half in range(2):
+                    product = builder.fmul(value, query[half], flags=["contract"])
+                    total = builder.fadd(product, builder.load(sums[r][half]), flags=["contract"])
+                    builder.store(total, sums[r][half])
         for r in range(ROWS):
             place = builder.add(target, builder.mul(int64(r), out_stride))
             for half in range(2):

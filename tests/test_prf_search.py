@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -95,6 +96,15 @@ def test_the_ranking_is_the_same_whether_or_not_learning_overlaps(searcher, seed
     assert learned(late) == learned(early)
     assert late.doc_ids == early.doc_ids
     assert [hit.score for hit in late] == [hit.score for hit in early]
+
+
+def test_many_threads_may_search_with_feedback_at_once(searcher):
+    def found(seed: int) -> list[tuple[str, float]]:
+        return [(hit.doc_id, hit.score) for hit in searcher.search(asked(seed), k=100, feedback=METHOD)]
+
+    alone = [found(seed) for seed in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(found, list(range(8)) * 3)) == alone * 3
 
 
 def test_k_means_runs_few_frames_below_a_search(searcher, documents, query, monkeypatch):

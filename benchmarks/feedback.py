@@ -7,8 +7,8 @@ in one process, all queries each; a time is the median over the queries of the m
 seconds: what a system takes against the first pass is told for each round, from medians over the queries, of which the
 table has the median. The straightforward implementation clusters with scikit-learn and searches from scratch with the
 expanded query. Also checks what the speed may not change: the neighbours that name a centroid against comparing with
-every vector, the vectors added against looking up every centroid, the best 100 documents against a search from scratch,
-and all of the ReRanker against scoring every candidate exactly. With --query-vectors queries are filled up to the
+every vector, the vectors added against looking up every centroid, and the best 100 documents against a search from
+scratch. With --query-vectors queries are filled up to the
 number of vectors ColBERT models have, as in search.py.
 """
 
@@ -29,7 +29,6 @@ from systems import encoded_queries
 from vectors import Texts, filled_up
 
 from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, Index, Ranking, Searcher
-from colbert_prf.engine import default_rescore
 from colbert_prf.feedback.base import most_likely
 from colbert_prf.feedback.clustering import Representatives, represent
 from colbert_prf.feedback.naming import look_up
@@ -85,8 +84,6 @@ def main() -> None:
     for name, method in {"Ranker": ColbertPRF(), "ReRanker": ColbertPRF(rerank=True)}.items():
         agreement = mean(same_best(searcher, query, arguments.k, method) for query in queries)
         print(f"\nBest {best} of the {name} that a search from scratch has too: {best * agreement:.2f}")
-    whole = mean(same_as_exact(searcher, query, arguments.k) for query in queries)
-    print(f"Documents of the ReRanker that it has too if all candidates are scored exactly: {100 * whole:.1f} of 100")
     assert isinstance(searcher.index, Index)
     found, named = neighbours(searcher, queries)
     print(f"Ten nearest vectors found: {found:.3f}; same token as by comparing with all: {named:.3f}")
@@ -137,15 +134,6 @@ def same_best(searcher: Searcher, query: EncodedQuery, k: int, method: ColbertPR
     scratch = searcher.search(reused.query, k=k)
     best = min(BEST, k)
     return len(set(reused.doc_ids[:best]) & set(scratch.doc_ids[:best])) / best
-
-
-def same_as_exact(searcher: Searcher, query: EncodedQuery, k: int) -> float:
-    """The share of the documents of the ReRanker that it gives as well if all its candidates are scored exactly."""
-    found, exact = (
-        searcher.search(query, k=k, feedback=ColbertPRF(rerank=True), rescore=rescore).doc_ids
-        for rescore in (None, default_rescore(k))
-    )
-    return len(set(found) & set(exact)) / len(exact)
 
 
 def neighbours(searcher: Searcher, queries: list[EncodedQuery]) -> tuple[float, float]:

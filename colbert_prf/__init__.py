@@ -16,7 +16,7 @@ from colbert_prf.errors import (
     StorageError,
     TextError,
 )
-from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback, Selective, TokenFrequencies, rerank_texts
+from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback, TokenFrequencies, rerank_texts
 from colbert_prf.fusion import Fusion
 from colbert_prf.index import Index, IndexInfo, MemoryIndex, Verification
 from colbert_prf.lexical import BM25, KL, RM3, Analyzer, Bo1, LexicalIndex, TermFeedback
@@ -102,7 +102,6 @@ __all__ = [  # noqa: RUF022
     "Retriever",
     "RocchioFeedback",
     "Searcher",
-    "Selective",
     "SingleVector",
     "StorageError",
     "TermExpansion",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 
 from colbert_prf.kernels.parallel import Workers
 
-__all__ = ["Effort", "Stage"]
+__all__ = ["Effort"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Effort:
     threads, executor
         What to compute with; they do not change the result.
     timings
-        Seconds per stage, filled in as the stages end.
+        Seconds per stage, in the order the stages began.
     """
 
     probes: int | None
@@ -38,27 +40,12 @@ class Effort:
         """What the kernels take."""
         return {"threads": self.threads, "executor": self.executor}
 
-    def stage(self, name: str, *, within: str | None = None) -> Stage:
-        """Measure a stage, as a context; what it takes does not count for the one it is within."""
-        return Stage(self.timings, name, within)
-
-
-class Stage:
-    """Adds the seconds a block takes to the timings of a search. A generator would take longer than small stages do."""
-
-    __slots__ = ("name", "started", "timings", "within")
-
-    def __init__(self, timings: dict[str, float], name: str, within: str | None) -> None:
-        self.timings = timings
-        self.name = name
-        self.within = within
-
-    def __enter__(self) -> None:
-        self.timings.setdefault(self.name, 0.0)  # stages stand in the order they began in
-        self.started = perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        taken = perf_counter() - self.started
-        self.timings[self.name] += taken
-        if self.within is not None:
-            self.timings[self.within] -= taken
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the seconds a block takes to those of a stage."""
+        self.timings.setdefault(name, 0.0)
+        started = perf_counter()
+        try:
+            yield
+        finally:
+            self.timings[name] += perf_counter() - started

@@ -11,8 +11,8 @@ leaves behind lets :mod:`colbert_prf.second_pass` search again with more query v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,20 +21,19 @@ import numpy.typing as npt
 from colbert_prf.effort import Effort
 from colbert_prf.index.segment import Segment
 from colbert_prf.index.snapshot import Snapshot
-from colbert_prf.kernels.parallel import Workers
-from colbert_prf.scorer import Scorer
+from colbert_prf.scorer import Scorer, Scoring
 from colbert_prf.types import EncodedQuery
 
 if TYPE_CHECKING:
     from colbert_prf.kernels.interaction import ByteTable
 
 __all__ = [
-    "Early",
-    "FirstPass",
+    "FinishedPass",
     "Found",
-    "best_of",
+    "Scored",
+    "StartedPass",
+    "begin",
     "candidates_of",
-    "default_exact",
     "default_probes",
     "default_rescore",
     "find",
@@ -46,30 +45,30 @@ __all__ = [
 
 PROBE_EVERYTHING = 10_000_000
 """Up to so many vectors all documents pass through centroid interaction: it takes a nanosecond a vector."""
-FEW = 150
+SCORED_EARLY = 150
 """Documents of the best approximate scores among which the very best nearly always are."""
 
 
 class Found(NamedTuple):
-    """Positions of documents and their scores, best first; equal scores by position; and their ids, if already read."""
+    """Positions of documents and their scores, best first; equal scores by position."""
 
     positions: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float32]
-    doc_ids: list[str] | None = None
 
 
-@dataclass(frozen=True)
-class Early:
-    """What the calling thread does with the best documents while others are still scored.
+class Scored(NamedTuple):
+    """Positions of documents, ascending, and their scores; minus infinity for one without vectors."""
 
-    They are the best ``count`` of those with the best approximate scores. In the end others may turn out to be better.
-    ``use`` gets them, and the positions of all that are scored, ascending. Only those of the best ``exact`` approximate
-    scores are scored exactly, or all.
-    """
+    positions: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float32]
 
-    count: int
-    use: Callable[[Found, npt.NDArray[np.int64]], object]
-    exact: int | None = None
+    def best(self, k: int) -> Found:
+        """The best of them, those without vectors left out."""
+        from colbert_prf.kernels.topk import best_sorted
+
+        order = best_sorted(self.scores, k)
+        order = order[np.isfinite(self.scores[order])]
+        return Found(self.positions[order], self.scores[order])
 
 
 def default_rescore(k: int) -> int:
@@ -79,18 +78,6 @@ def default_rescore(k: int) -> int:
     [200, 200, 500, 2300]
     """
     return max(200, min(5 * k, 2 * k + 300))
-
-
-def default_exact(k: int) -> int:
-    """Of the documents that are only scored anew afterwards, by the ReRanker, how many the first pass scores exactly.
-
-    Those that promise least hardly come among the ``k`` best, and cost is the point of a ReRanker; see
-    ``docs/feedback.md``. Up to k = 200 it is all of them.
-
-    >>> [default_exact(k) for k in (10, 100, 1000)]
-    [510, 600, 1500]
-    """
-    return k + 500
 
 
 def default_probes(k: int, num_vectors: int) -> int | None:
@@ -105,8 +92,8 @@ def default_probes(k: int, num_vectors: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class FirstPass:
-    """What a search knows when it ends.
+class FinishedPass:
+    """What a search knows when it ends, and a second pass reuses.
 
     Parameters
     ----------
@@ -123,9 +110,7 @@ class FirstPass:
     places
         The candidates that were scored, ascending, in the order of all candidates, segment after segment.
     positions, scores
-        Their positions, ascending, and their scores.
-    rough
-        Where among these are those with approximate scores, ascending; before a ReRanker there may be some.
+        Their positions, ascending, and their exact scores.
     """
 
     query: EncodedQuery
@@ -136,72 +121,67 @@ class FirstPass:
     places: npt.NDArray[np.int64]
     positions: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float32]
-    rough: npt.NDArray[np.int64]
 
     @property
-    def scored(self) -> Found:
-        """All documents that were scored, in the order of their positions."""
-        return Found(self.positions, self.scores)
-
-    @property
-    def known(self) -> npt.NDArray[np.float32]:
-        """The scores, and NaN where they are approximate."""
-        if not len(self.rough):
-            return self.scores
-        known = self.scores.copy()
-        known[self.rough] = np.nan
-        return known
-
-    def exactly(self, workers: Workers) -> FirstPass:
-        """The same with all scores exact."""
-        if not len(self.rough):
-            return self
-        scores = self.scores.copy()
-        scores[self.rough] = self.scorer.scores(self.positions[self.rough], workers)
-        return replace(self, scores=scores, rough=_NONE)
-
-    def roughly(self, exact: int) -> FirstPass:
-        """As if only those of the best ``exact`` approximate scores had been scored exactly."""
-        from colbert_prf.kernels.mixing import guess
-        from colbert_prf.kernels.selection import graded
-
-        estimates = np.concatenate([np.empty(0, np.float32), *self.approximate])[self.places]
-        certain, _, rough = graded(estimates, exact, exact)
-        scores = np.empty_like(self.scores)
-        guess(estimates, certain, self.scores[certain], rough, scores)
-        return replace(self, scores=scores, rough=rough)
+    def scored(self) -> Scored:
+        """All documents that were scored."""
+        return Scored(self.positions, self.scores)
 
 
-_NONE = np.empty(0, np.int64)
-"""No places."""
+@dataclass(frozen=True)
+class StartedPass:
+    """A first pass of which some documents are scored and others are being scored.
 
+    Parameters
+    ----------
+    first
+        What is known so far: its scores are filled in by :meth:`finish`.
+    early, others
+        Which of its documents are scored, and which are being scored; both ascending.
+    scoring
+        Of the others.
+    """
 
-def best_of(found: Found, k: int) -> Found:
-    """The best documents of some, those without vectors left out."""
-    from colbert_prf.kernels.topk import best_sorted
+    first: FinishedPass
+    early: npt.NDArray[np.int64]
+    others: npt.NDArray[np.int64]
+    scoring: Scoring
 
-    order = best_sorted(found.scores, k)
-    order = order[np.isfinite(found.scores[order])]
-    return Found(found.positions[order], found.scores[order])
+    def best(self, count: int) -> Found:
+        """The best documents scored early: nearly always the best of all."""
+        return Scored(self.first.positions[self.early], self.first.scores[self.early]).best(count)
+
+    def finish(self, effort: Effort) -> FinishedPass:
+        """Score the others."""
+        with effort.stage("maxsim"):
+            self.first.scores[self.others] = self.scoring.finish()
+        return self.first
 
 
 def find(
     snapshot: Snapshot, query: EncodedQuery, k: int, effort: Effort, *, allowed: npt.NDArray[np.bool_] | None = None
 ) -> Found:
     """Find the best documents of a generation; see :func:`first_pass`."""
-    return best_of(first_pass(snapshot, query, k, effort, allowed=allowed).scored, k)
+    return first_pass(snapshot, query, k, effort, allowed=allowed).scored.best(k)
 
 
 def first_pass(
+    snapshot: Snapshot, query: EncodedQuery, k: int, effort: Effort, *, allowed: npt.NDArray[np.bool_] | None = None
+) -> FinishedPass:
+    """Search a generation; parameters as in :func:`begin`."""
+    return begin(snapshot, query, k, effort, allowed=allowed).finish(effort)
+
+
+def begin(
     snapshot: Snapshot,
     query: EncodedQuery,
     k: int,
     effort: Effort,
     *,
     allowed: npt.NDArray[np.bool_] | None = None,
-    early: Early | None = None,
-) -> FirstPass:
-    """Search a generation.
+    early: int = 0,
+) -> StartedPass:
+    """Begin to search a generation: other threads score documents while the calling one does something else.
 
     Parameters
     ----------
@@ -216,9 +196,11 @@ def first_pass(
     allowed
         Whether each position may be found, of shape (num_positions,).
     early
-        What the calling thread does while others score documents.
+        How many of the best documents are wanted before all are scored: those of the best approximate scores, several
+        times as many, are scored first.
     """
     from colbert_prf.kernels.interaction import byte_table
+    from colbert_prf.kernels.topk import best
 
     with effort.stage("centroids"):
         table = snapshot.codec.scores(query.vectors, effort.workers)
@@ -230,38 +212,15 @@ def first_pass(
         places, estimates = _best_places(approximate, max(k, effort.rescore))
         positions = positions_at(snapshot, chosen, places)
     with effort.stage("maxsim"):
-        scorer = Scorer(snapshot, query, table=table)
-        rough = _NONE
-        if early is None:
-            scores = scorer.scores(positions, effort.workers)
-        else:
-            scores, rough = _scores_with_early(scorer, positions, estimates, effort.workers, early)
-    return FirstPass(query, scorer, values, chosen, approximate, places, positions, scores, rough)
-
-
-def _scores_with_early(
-    scorer: Scorer,
-    positions: npt.NDArray[np.int64],
-    estimates: npt.NDArray[np.float32],
-    workers: Workers,
-    early: Early,
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """The scores of some positions, exact ones of the best estimates first, for ``early``, and which are rough."""
-    from colbert_prf.kernels.mixing import guess
-    from colbert_prf.kernels.selection import graded, largest_sorted
-
-    likely = max(FEW, 4 * early.count)
-    enough = len(positions) if early.exact is None else max(early.exact, likely)
-    places, num_few, rough = graded(estimates, likely, enough)
-
-    def use(found: npt.NDArray[np.float32]) -> None:
-        order = largest_sorted(found, min(early.count, num_few))
-        early.use(Found(positions[places[order]], found[order]), positions)
-
-    exact = scorer.scores_in_turn(positions[places], num_few, workers, use)
-    scores = np.empty(len(positions), np.float32)
-    guess(estimates, places, exact, rough, scores)
-    return scores, rough
+        scorer, scores = Scorer(snapshot, query, table=table), np.empty(len(positions), np.float32)
+        first = best(estimates, max(SCORED_EARLY, 4 * early) if early else 0)
+        is_other = np.ones(len(positions), np.bool_)
+        is_other[first] = False
+        others = np.flatnonzero(is_other)
+        scores[first] = scorer.scores(positions[first], effort.workers)
+        scoring = scorer.begin(positions[others], effort.workers)
+    known = FinishedPass(query, scorer, values, chosen, approximate, places, positions, scores)
+    return StartedPass(known, first, others, scoring)
 
 
 def interact_with(

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.effort import Effort
-from colbert_prf.engine import Found, best_of
+from colbert_prf.engine import Found, Scored
 from colbert_prf.errors import StorageError
 from colbert_prf.index.derived import open_derived, writing_derived
 from colbert_prf.index.sampling import sample_vectors
@@ -81,7 +81,7 @@ class PaperEngine:
         allowed: npt.NDArray[np.bool_] | None = None,
     ) -> Found:
         """Find the best documents of a generation; parameters as in :func:`colbert_prf.engine.find`."""
-        return best_of(self.scored(snapshot, query, k, effort, allowed=allowed), k)
+        return self.scored(snapshot, query, k, effort, allowed=allowed).best(k)
 
     def scored(
         self,
@@ -91,8 +91,8 @@ class PaperEngine:
         effort: Effort,
         *,
         allowed: npt.NDArray[np.bool_] | None = None,
-    ) -> Found:
-        """Every candidate with its score, by position.
+    ) -> Scored:
+        """Every candidate with its score.
 
         Where the nearest vectors belong to fewer than ``k`` documents and there are more, it looks at four times as
         many vectors and lists, and in the end at all documents.
@@ -106,7 +106,7 @@ class PaperEngine:
                 positions = _candidates(index, vectors, k, mask, self.nearest, effort)
         with effort.stage("maxsim"):
             scorer = Scorer(snapshot, query, workers=effort.workers)
-            return Found(positions, scorer.scores(positions, effort.workers))
+            return Scored(positions, scorer.scores(positions, effort.workers))
 
     def _index(self, snapshot: Snapshot, effort: Effort) -> Any:
         name = snapshot.manifest.derived

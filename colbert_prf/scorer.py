@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from colbert_prf.errors import InputError
 from colbert_prf.index.segment import Segment
 from colbert_prf.index.snapshot import Snapshot
-from colbert_prf.kernels.parallel import ALONE, Workers
+from colbert_prf.kernels.parallel import ALONE, Workers, WorkQueue
 from colbert_prf.types import EncodedQuery
 
 if TYPE_CHECKING:
     from colbert_prf.kernels.byte_query import ByteQuery
-    from colbert_prf.kernels.exact import PackedVectors, Use
+    from colbert_prf.kernels.exact import PackedVectors
 
-__all__ = ["Scorer", "packed_vectors"]
+__all__ = ["Scorer", "Scoring", "check_scores", "packed_vectors"]
+
+
+LARGEST_SCORE = float(np.finfo(np.float32).max) / 16
+"""A sixteenth of what a float32 holds, for scores are added and subtracted on their way."""
+
+
+def check_scores(query: EncodedQuery, advice: str) -> None:
+    """Refuse a query whose scores a float32 may not hold: a document would be lost, or all be equal.
+
+    Document vectors have unit length, so no score is beyond the sum of the lengths of the query's, times their weights.
+    """
+    lengths = np.sqrt(np.einsum("ij,ij->i", query.vectors, query.vectors, dtype=np.float64))
+    most = float(max(lengths @ query.weights, lengths.max()))
+    if not most < LARGEST_SCORE:
+        raise InputError(f"scores may come to {most:.1e}, and must stay below {LARGEST_SCORE:.1e}; {advice}")
 
 
 class Scorer:
@@ -53,13 +69,7 @@ class Scorer:
             table = codec.scores(query.vectors, workers) if table is None else table
             self._rounded = byte_query(codec.pad(query.vectors), table, codec.residuals)
 
-    def scores(
-        self,
-        positions: npt.NDArray[np.int64],
-        workers: Workers = ALONE,
-        *,
-        beside: Callable[[], object] | None = None,
-    ) -> npt.NDArray[np.float32]:
+    def scores(self, positions: npt.NDArray[np.int64], workers: Workers = ALONE) -> npt.NDArray[np.float32]:
         """Exact weighted MaxSim on the decoded vectors of some documents; minus infinity for one without vectors.
 
         Parameters
@@ -68,55 +78,46 @@ class Scorer:
             Of the documents, ascending, of shape (num_documents,).
         workers
             What to compute with; it does not change the result.
-        beside
-            What the calling thread does, once, while others score documents.
 
         Returns
         -------
         scores
             Of shape (num_documents,).
         """
-        segments, places = self._snapshot.segments, self._snapshot.places(positions)
-        if beside is not None and not segments:
-            beside()
-        parts = []
-        for number, documents in enumerate(places):
-            use = (lambda _: beside()) if beside is not None and number == 0 else None
-            parts.append(self._of_segment(segments[number], documents, workers, beside=use))
-        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.float32), *parts])
+        return self.begin(positions, workers).finish()
 
-    def scores_in_turn(
-        self, positions: npt.NDArray[np.int64], num_few: int, workers: Workers, use: Use
-    ) -> npt.NDArray[np.float32]:
-        """The scores of a few documents and of others after them, either ascending.
+    def begin(self, positions: npt.NDArray[np.int64], workers: Workers) -> Scoring:
+        """As :meth:`scores`, but only have the other threads begin."""
+        from colbert_prf.kernels.exact import worthwhile_threads
 
-        The calling thread uses those of the few, once, while other threads score the others.
-        """
-        segments = self._snapshot.segments
-        if len(segments) == 1:
-            return self._of_segment(segments[0], positions, workers, first=num_few, beside=use)
-        known = self.scores(positions[:num_few], workers)
-        return np.concatenate([known, self.scores(positions[num_few:], workers, beside=lambda: use(known))])
+        scores, kernels, start = np.full(len(positions), -np.inf, np.float32), [], 0
+        for segment, documents in zip(self._snapshot.segments, self._snapshot.places(positions), strict=True):
+            kernels.append(self._kernel(segment, documents, scores[start : start + len(documents)]))
+            start += len(documents)
+        threads = worthwhile_threads(len(positions), workers["threads"])
+        return Scoring(scores, WorkQueue(kernels, threads=threads, executor=workers["executor"]))
 
-    def _of_segment(
-        self,
-        segment: Segment,
-        documents: npt.NDArray[np.int64],
-        workers: Workers,
-        *,
-        first: int = 0,
-        beside: Use | None = None,
-    ) -> npt.NDArray[np.float32]:
-        from colbert_prf.kernels.exact import maxsim_of_packed, maxsim_of_vectors
+    def _kernel(
+        self, segment: Segment, documents: npt.NDArray[np.int64], out: npt.NDArray[np.float32]
+    ) -> Callable[[], None]:
+        from colbert_prf.kernels.exact import packed_kernel, vectors_kernel
 
         vectors, weights = self.query.vectors, self.query.weights
         if self._rounded is None:
-            stored, offsets = segment.columns["vectors"], segment.offsets
-            return maxsim_of_vectors(
-                vectors, weights, stored, offsets, documents, **workers, first=first, beside=beside
-            )
-        store = packed_vectors(segment)
-        return maxsim_of_packed(self._rounded, weights, store, documents, **workers, first=first, beside=beside)
+            return vectors_kernel(vectors, weights, segment.columns["vectors"], segment.offsets, documents, out)
+        return packed_kernel(self._rounded, weights, packed_vectors(segment), documents, out)
+
+
+class Scoring(NamedTuple):
+    """Documents that other threads are scoring, and where their scores go."""
+
+    scores: npt.NDArray[np.float32]
+    queue: WorkQueue
+
+    def finish(self) -> npt.NDArray[np.float32]:
+        """The scores of all of them, in which the calling thread takes part."""
+        self.queue.finish()
+        return self.scores
 
 
 def packed_vectors(segment: Segment) -> PackedVectors:

@@ -16,17 +16,19 @@ import numpy.typing as npt
 from colbert_prf.effort import Effort
 from colbert_prf.encoder import Encoder
 from colbert_prf.encoder.base import available_cores
-from colbert_prf.engine import Found, default_exact, default_probes, default_rescore
+from colbert_prf.engine import Found, default_probes, default_rescore
 from colbert_prf.errors import InputError
 from colbert_prf.explain import explain_hit
 from colbert_prf.feedback import Feedback
 from colbert_prf.feedback.source import source_of
+from colbert_prf.first_pass import CompressedPass, ExactPass, FirstPass, PaperPass
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.paper import BITS, PaperEngine
-from colbert_prf.passes import CompressedPasses, ExactPasses, PaperPasses, Passes
-from colbert_prf.types import EncodedQuery, Expansion, Explanation, Hits, Ranking
+from colbert_prf.prf_search import Learner, search_with_feedback
+from colbert_prf.scorer import check_scores
+from colbert_prf.types import EncodedQuery, Explanation, Hits, Ranking
 
 __all__ = ["PRESETS", "Preset", "Searcher"]
 
@@ -36,8 +38,6 @@ PRESETS: tuple[str, ...] = get_args(Preset)
 _Source = Snapshot | MemoryIndex
 LARGEST = 2**31 - 1
 """Of a number of documents, centroids or threads; no index has so many, and kernels count in 64 bits."""
-LARGEST_SCORE = float(np.finfo(np.float32).max) / 16
-"""A sixteenth of what a float32 holds, for scores are added and subtracted on their way."""
 
 
 class Searcher:
@@ -112,10 +112,10 @@ class Searcher:
             million vectors, then 2, 4 or 16 for k up to 10, 100 or more. With the preset ``paper``, lists of the FAISS
             index per query vector, by default 10.
         rescore
-            Documents scored exactly; by default 200, 500 or 2,300 for k of 10, 100 or 1,000, of which a ReRanker scores
-            the 800 that promise least by centroids alone. With ``feedback`` also those scored exactly with the expanded
-            query: by default all for k up to 100, and for 1,000 the best 150 at the default weight; below them the part
-            of the added vectors is approximate. Not with the preset ``paper``, which scores all it looks at.
+            Documents scored exactly; by default 200, 500 or 2,300 for k of 10, 100 or 1,000. With ``feedback`` a
+            ReRanker scores all of them again with the expanded query, and the Ranker those that promise most of all
+            documents, by default k + 90 at the default weight. Not with the preset ``paper``, which scores all it looks
+            at.
         threads
             For this search.
         allowed
@@ -146,16 +146,20 @@ class Searcher:
         probes, rescore = _positive_or_none("probes", probes), _positive_or_none("rescore", rescore)
         if self.preset == "paper" and rescore is not None:
             raise InputError("the preset 'paper' scores every candidate exactly: leave rescore out, or use no preset")
-        marked = _marked(feedback, relevant, non_relevant, rescore)
-        effort = Effort(
-            probes=probes or (None if self.preset == "paper" else default_probes(k, self.index.num_vectors)),
-            rescore=rescore or default_rescore(max(k, marked.depth if marked else 0)),
-            threads=_positive_or_none("threads", threads) or self.threads,
-            executor=self._pool,
-            timings=timings,
-        )
-        allowed = None if allowed is None else _ids("allowed", allowed)
-        return self._ranking(query, k, effort, _Filters(allowed, where), marked)
+        relevant, non_relevant = _marked(feedback, relevant, non_relevant)
+        threads = _positive_or_none("threads", threads) or self.threads
+        filters = _Filters(None if allowed is None else _ids("allowed", allowed), where)
+        # One generation for the whole search, whatever writers do meanwhile.
+        source = self.index if isinstance(self.index, MemoryIndex) else self.index.snapshot
+        learner = None
+        if feedback is not None:
+            marked, unwanted = (source.positions(dict.fromkeys(ids)) for ids in (relevant, non_relevant))
+            learner = Learner(feedback, source_of(source), marked, unwanted, rescore)
+        if self.preset != "paper":
+            probes = probes or default_probes(k, self.index.num_vectors)
+        rescore = rescore or default_rescore(max(k, learner.depth if learner else 0))
+        effort = Effort(probes, rescore, threads, self._pool, timings)
+        return self._ranking(source, query, k, effort, filters, learner)
 
     def explain(self, query: str | EncodedQuery, doc_id: str) -> Explanation:
         """Tell which token of a document each query vector matched, and what that gave to its score."""
@@ -171,56 +175,40 @@ class Searcher:
             raise InputError(f"a query is a text or an EncodedQuery, found {type(query).__name__}")
         if query.dim != self.index.dim:
             raise InputError(f"the query has vectors of dim {query.dim}, the index of dim {self.index.dim}")
-        _check_scores(query, "divide all weights of the query by one number, which leaves the ranking as it is")
+        check_scores(query, "divide all weights of the query by one number, which leaves the ranking as it is")
         return query
 
     def _ranking(
-        self, query: EncodedQuery, k: int, effort: Effort, filters: _Filters, feedback: _Feedback | None
+        self, source: _Source, query: EncodedQuery, k: int, effort: Effort, filters: _Filters, learner: Learner | None
     ) -> Ranking:
-        # One generation for the whole search, whatever writers do meanwhile.
-        source = self.index if isinstance(self.index, MemoryIndex) else self.index.snapshot
         mask = None
         if filters.any:
             with effort.stage("filter"):
                 mask = filters.mask(source)
-        passes = self._passes(source, effort, mask)
-        if feedback is None:
-            return self._shown(source, query, passes.first(query, k), effort)
-        read_first, expansion = passes.first_and_learned(
-            query,
-            max(k, feedback.depth),
-            feedback.learned_from,
-            partial(feedback.expand, query, source),
-            exact=default_exact(k) if feedback.may_be_rough else None,
-        )
+        first = self._begin(source, query, k, effort, mask, learner)
+        if learner is None:
+            first.finish()
+            return _shown(source, query, first.best(k), effort.timings)
+        found, expansion, before = search_with_feedback(first, query, k, learner, effort)
+        after = _shown(source, expansion.query, found, effort.timings)
+        # The positions and scores alone: a ranking may be kept for long.
+        return Ranking(after.query, after.hits, after.timings, expansion, partial(_shown, source, query, before))
 
-        def first() -> Found:
-            found = read_first()
-            return Found(found.positions[:k], found.scores[:k])
-
-        found = passes.again(expansion, k, feedback.method, feedback.rescore) if len(expansion) else first()
-        after = self._shown(source, expansion.query, found, effort)
-        return Ranking(
-            after.query, after.hits, after.timings, expansion, lambda: self._shown(source, query, first(), None)
-        )
-
-    def _passes(self, source: _Source, effort: Effort, mask: npt.NDArray[np.bool_] | None) -> Passes:
+    def _begin(
+        self,
+        source: _Source,
+        query: EncodedQuery,
+        k: int,
+        effort: Effort,
+        mask: npt.NDArray[np.bool_] | None,
+        learner: Learner | None,
+    ) -> FirstPass:
         if isinstance(source, MemoryIndex):
-            return ExactPasses(source, effort, mask)
+            return ExactPass(source, query, effort, mask)
+        depth, early = (k, 0) if learner is None else (max(k, learner.depth), learner.num_best)
         if self._paper is not None:
-            return PaperPasses(source, effort, mask, self._paper)
-        return CompressedPasses(source, effort, mask)
-
-    def _shown(self, source: _Source, query: EncodedQuery, found: Found, effort: Effort | None) -> Ranking:
-        """What was found, as a ranking; the time that takes counts where there is an effort."""
-        started = perf_counter()
-        positions = found.positions
-        doc_ids = source.doc_ids_of(positions) if found.doc_ids is None else found.doc_ids
-        hits = Hits(doc_ids, found.scores.tolist(), lambda rank: source.text(int(positions[rank])))
-        if effort is None:
-            return Ranking(query, hits)
-        effort.timings["hits"] = perf_counter() - started
-        return Ranking(query, hits, effort.timings)
+            return PaperPass(self._paper, source, query, depth, effort, mask)
+        return CompressedPass(source, query, depth, effort, mask, early)
 
     @property
     def workers(self) -> Workers:
@@ -258,70 +246,30 @@ class _Filters:
         return mask
 
 
-@dataclass(frozen=True)
-class _Feedback:
-    """A feedback method and what one search gives to it."""
-
-    method: Feedback
-    relevant: Sequence[str]
-    non_relevant: Sequence[str]
-    rescore: int | None
-
-    @property
-    def depth(self) -> int:
-        """Documents of the first pass it may need."""
-        scored_again = self.method.rerank_depth if self.method.rerank else None
-        return max(self.learned_from, scored_again or 0)
-
-    @property
-    def may_be_rough(self) -> bool:
-        """Whether it scores anew all documents of the first pass, however many, and none need be scored exactly."""
-        return self.method.reranks_all and self.rescore is None
-
-    @property
-    def learned_from(self) -> int:
-        """Documents of the first pass it learns from at most; none if some are marked as relevant."""
-        return 0 if len(self.relevant) else self.method.feedback_docs + len(self.non_relevant)
-
-    def expand(self, query: EncodedQuery, source: _Source, found: Found, workers: Workers) -> Expansion:
-        """Learn from the documents marked as relevant, or else from those found."""
-        if len(self.relevant):
-            documents: Ranking | Sequence[str] = self.relevant
-            seen = source_of(source)
-        else:
-            best = found.positions[: self.learned_from]
-            names, scores = source.doc_ids_of(best), found.scores[: self.learned_from].tolist()
-            documents = Ranking(query, Hits(names, scores))
-            seen = source_of(source, known=dict(zip(names, best.tolist(), strict=True)))
-        expansion = self.method.expand(query, documents, seen, non_relevant=self.non_relevant, workers=workers)
-        _check_scores(expansion.query, "lower the weight, beta or push of feedback, or all weights of the query")
-        return expansion
+def _shown(source: _Source, query: EncodedQuery, found: Found, timings: dict[str, float] | None = None) -> Ranking:
+    """What was found, as a ranking; the time that takes counts where there are timings."""
+    started = perf_counter()
+    positions = found.positions
+    doc_ids = source.doc_ids_of(positions)
+    hits = Hits(doc_ids, found.scores.tolist(), lambda rank: source.text(int(positions[rank])))
+    if timings is None:
+        return Ranking(query, hits)
+    timings["hits"] = perf_counter() - started
+    return Ranking(query, hits, timings)
 
 
 def _marked(
-    feedback: Feedback | None, relevant: Sequence[str], non_relevant: Sequence[str], rescore: int | None
-) -> _Feedback | None:
+    feedback: Feedback | None, relevant: Sequence[str], non_relevant: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The ids a person has marked, checked."""
     relevant, non_relevant = _ids("relevant", relevant), _ids("non_relevant", non_relevant)
     if both := set(relevant) & set(non_relevant):
         raise InputError(f"{min(both)!r} is marked as relevant and as not relevant; decide")
-    if feedback is not None:
-        if not isinstance(feedback, Feedback):
-            raise InputError(f"feedback must be a feedback method such as ColbertPRF(), found {feedback!r}")
-        return _Feedback(feedback, relevant, non_relevant, rescore)
-    if len(relevant) or len(non_relevant):
+    if feedback is not None and not isinstance(feedback, Feedback):
+        raise InputError(f"feedback must be a feedback method such as ColbertPRF(), found {feedback!r}")
+    if feedback is None and (relevant or non_relevant):
         raise InputError("relevant and non_relevant need a feedback method: give feedback=ColbertPRF()")
-    return None
-
-
-def _check_scores(query: EncodedQuery, advice: str) -> None:
-    """Refuse a query whose scores a float32 may not hold: a document would be lost, or all be equal.
-
-    Document vectors have unit length, so no score is beyond the sum of the lengths of the query's, times their weights.
-    """
-    lengths = np.sqrt(np.einsum("ij,ij->i", query.vectors, query.vectors, dtype=np.float64))
-    most = float(max(lengths @ query.weights, lengths.max()))
-    if not most < LARGEST_SCORE:
-        raise InputError(f"scores may come to {most:.1e}, and must stay below {LARGEST_SCORE:.1e}; {advice}")
+    return relevant, non_relevant
 
 
 def _ids(name: str, doc_ids: Iterable[str]) -> tuple[str, ...]:

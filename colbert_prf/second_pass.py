@@ -1,30 +1,21 @@
-"""Search again with vectors added to a query, reusing what the first pass found out.
+"""Search again with vectors added to a query, reusing what the first pass found out: lines 10 to 14 of Algorithm 2.
 
-The score of a document is that of the original vectors plus that of the added ones. So only the added vectors are
-compared with centroids and documents; a document the first pass scored exactly keeps that part of its score, and only
-one it did not see is scored in full. Which documents to score exactly is decided by the known part, exact where it is
-known, plus the approximate score of the added vectors. Of a deep ranking only the best are scored exactly with these;
-further down their part of the score stays approximate.
+The score of a document is that of the original vectors plus that of the added ones. So a document the first pass scored
+keeps that part of its score, and only the added vectors are compared with it; one the first pass did not see is scored
+in full. The ReRanker does this for every candidate of the first pass. The Ranker looks at all documents: by the known
+part of their scores and the approximate score of the added vectors it chooses those that are scored exactly.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.effort import Effort
-from colbert_prf.engine import (
-    FirstPass,
-    Found,
-    candidates_of,
-    interact_with,
-    positions_at,
-    positions_of,
-)
+from colbert_prf.engine import FinishedPass, Found, Scored, candidates_of, interact_with, positions_at, positions_of
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.scorer import Scorer
 from colbert_prf.types import EncodedQuery, Expansion
@@ -32,106 +23,97 @@ from colbert_prf.types import EncodedQuery, Expansion
 if TYPE_CHECKING:
     from colbert_prf.kernels.interaction import ByteTable
 
-__all__ = ["Depths", "Gains", "default_depths", "find_again", "gains_of", "score_again"]
-
-FEW, FEWEST_EXACT = 200, 150
-"""So few documents are all scored exactly with the added vectors; of more, so many in any case."""
+__all__ = ["AddedVectors", "added_vectors", "default_keep", "find_again", "score_again"]
 
 
-class Depths(NamedTuple):
-    """How many documents the second pass looks at: ``kept`` by their estimates, ``exact`` of which are scored exactly.
+def default_keep(k: int, expansion: Expansion) -> int:
+    """Documents the Ranker scores exactly with the expanded query for ``k`` results.
 
-    The others keep, for the part of the added vectors, their estimates.
-    """
-
-    kept: int
-    exact: int
-
-
-def default_depths(k: int, expansion: Expansion, bits: int) -> Depths:
-    """How many documents the second pass looks at for ``k`` results, over an index of so many bits.
-
-    Only the part of the added vectors is approximate: the more of the query's weight they have, the more documents.
-    With so many the best 1,000 are found as well as by the first pass, and scores differ from exact ones about as
-    much as rounding vectors to few bits changes them, see ``docs/feedback.md``. Where vectors are not rounded, at 16
-    bits, neither are scores.
+    They are chosen by scores of which only the part of the added vectors is approximate: the more of the query's weight
+    these have, the more documents. With so many the best 1,000 are found as well as by the first pass, see
+    ``docs/feedback.md``.
 
     >>> from colbert_prf.types import ExpansionVector
     >>> query = EncodedQuery(np.array([7, 9], np.int32), np.eye(2, dtype=np.float32), np.array([10, 1], np.float32))
-    >>> default_depths(1000, Expansion(query, (ExpansionVector(9, ((9, 1.0),), 5.1, 1.0),)), bits=4)
-    Depths(kept=1090, exact=150)
+    >>> default_keep(1000, Expansion(query, (ExpansionVector(9, ((9, 1.0),), 5.1, 1.0),)))
+    1090
     """
-    kept = k + max(90, round(2.5 * expansion.share**2 * k))
-    exact = max(FEWEST_EXACT, round(200 * expansion.share**3 * k))
-    return Depths(kept, kept if bits == 16 or kept <= FEW else min(kept, exact))
+    return k + max(90, round(2.5 * expansion.share**2 * k))
 
 
 @dataclass(frozen=True)
-class Gains:
-    """What vectors added to a query give to documents, as far as it can be told before the first pass ends.
+class AddedVectors:
+    """The vectors feedback added to a query, ready to be compared with documents.
 
     Parameters
     ----------
-    added
+    query
         The vectors and their weights.
     scorer
-        Gives what they add exactly.
+        Gives their part of a score exactly.
     values
         Their centroid scores as bytes.
-    estimates
-        What they give approximately to each document the first pass scores.
     """
 
-    added: EncodedQuery
+    query: EncodedQuery
     scorer: Scorer
     values: ByteTable
-    estimates: npt.NDArray[np.float32]
 
     @property
-    def most(self) -> float:
+    def upper_bound(self) -> float:
         """The most they can give approximately to any document."""
         from colbert_prf.kernels.interaction import largest_scores
 
-        return float(self.added.weights @ largest_scores(self.values)[: len(self.added)])
+        return float(self.query.weights @ largest_scores(self.values)[: len(self.query)])
+
+    def estimates(
+        self, snapshot: Snapshot, positions: npt.NDArray[np.int64], effort: Effort
+    ) -> npt.NDArray[np.float32]:
+        """What they give approximately to some documents, ascending."""
+        parts = interact_with(snapshot, self.values, self.query, snapshot.places(positions), effort)
+        return np.concatenate([np.empty(0, np.float32), *parts])
 
 
-def gains_of(
-    snapshot: Snapshot,
-    added: EncodedQuery,
-    positions: npt.NDArray[np.int64],
-    effort: Effort,
-    *,
-    within: str | None = None,
-) -> Gains:
-    """What vectors added to a query give to some documents, ascending.
+def added_vectors(snapshot: Snapshot, expansion: Expansion, effort: Effort) -> AddedVectors:
+    """Prepare the vectors of an expansion, at least one."""
+    from colbert_prf.kernels.interaction import byte_table
+
+    added = expansion.query.from_vector(expansion.num_original)
+    with effort.stage("centroids again"):
+        table = snapshot.codec.scores(added.vectors, effort.workers)
+        return AddedVectors(added, Scorer(snapshot, added, table=table), byte_table(table))
+
+
+def score_again(first: FinishedPass, added: AddedVectors, k: int, effort: Effort, *, depth: int | None = None) -> Found:
+    """Score the documents of the first pass again, all exactly: the ReRanker.
 
     Parameters
     ----------
-    snapshot, effort
-        As in the first pass.
+    first
+        What the first pass left behind.
     added
-        The vectors and their weights.
-    positions
-        Of the documents the first pass scores.
-    within
-        The stage this is a part of, if any.
+        The vectors added.
+    k
+        How many documents are wanted.
+    effort
+        What to compute with.
+    depth
+        The best so many of the first pass; all it scored if left out.
     """
-    from colbert_prf.kernels.interaction import byte_table
+    from colbert_prf.kernels.topk import best
 
-    with effort.stage("centroids again", within=within):
-        table = snapshot.codec.scores(added.vectors, effort.workers)
-        values = byte_table(table)
-    with effort.stage("interaction again", within=within):
-        estimates = _estimates(snapshot, values, added, positions, effort)
-    return Gains(added, Scorer(snapshot, added, table=table), values, estimates)
+    kept = slice(None) if depth is None else best(first.scores, depth)
+    positions, original = first.positions[kept], first.scores[kept]
+    with effort.stage("maxsim again"):
+        return Scored(positions, original + added.scorer.scores(positions, effort.workers)).best(k)
 
 
 def find_again(
     snapshot: Snapshot,
-    first: FirstPass,
-    gains: Gains,
+    first: FinishedPass,
+    added: AddedVectors,
     k: int,
-    depths: Depths,
+    keep: int,
     effort: Effort,
     *,
     allowed: npt.NDArray[np.bool_] | None = None,
@@ -140,156 +122,66 @@ def find_again(
 
     Parameters
     ----------
-    snapshot, k, allowed
+    snapshot, allowed
         As in the first pass.
-    first
-        What the first pass left behind.
-    gains
-        What the vectors added give to the documents of the first pass.
-    depths
-        How many documents to look at, of which at least ``k`` are to be kept.
-    effort
-        What to compute with.
+    first, added, k, effort
+        As in :func:`score_again`.
+    keep
+        Documents to score exactly, at least ``k``.
     """
     from colbert_prf.kernels.topk import best
 
-    added, values = gains.added, gains.values
     with effort.stage("candidates again"):
-        chosen, known = first.chosen, first.approximate
-        if effort.probes is not None:
-            more = candidates_of(snapshot, values, len(added), k, effort.probes, allowed)
-            chosen = [_united(old, new) for old, new in zip(chosen, more, strict=True)]
-            known = interact_with(snapshot, first.values, first.query, chosen, effort)
+        chosen, approximate = _candidates_again(snapshot, first, added, k, effort, allowed)
     with effort.stage("interaction again"):
-        candidates = _Candidates.of(first, gains)
-        approximate = known[0] if len(known) == 1 else np.concatenate([np.empty(0, np.float32), *known])
-        everything = None if chosen is first.chosen else positions_of(snapshot, chosen)
-        places = first.places if everything is None else np.searchsorted(everything, first.positions)
+        positions, original = first.positions, first.scores
+        estimates = original + added.estimates(snapshot, positions, effort)
+        places = first.places
+        if chosen is not first.chosen:
+            places = np.searchsorted(positions_of(snapshot, chosen), positions)
         # What the approximation misses of an original score, where it is known.
-        missing = _middle(first.scores - approximate[places]) if len(places) else np.float32(0)
-        kept = best(candidates.estimates, depths.kept)
-        worst = candidates.estimates[kept].min() if len(kept) == depths.kept else -np.inf
-        hopeful = _hopeful(approximate, places, float(worst - missing) - gains.most)
-        if len(hopeful):
-            others = positions_at(snapshot, chosen, hopeful) if everything is None else everything[hopeful]
-            theirs = approximate[hopeful] + missing + _estimates(snapshot, values, added, others, effort)
-            candidates = candidates.with_unseen(others, theirs)
-            kept = best(candidates.estimates, depths.kept)
-    return _scored(snapshot, first, gains, candidates.only(kept), k, depths.exact, effort)
+        missing = np.float32(np.median(original - approximate[places]) if len(places) else 0)
+        worst = estimates[best(estimates, keep)].min() if len(estimates) >= keep else -np.inf
+        unseen = _could_enter(approximate, places, float(worst - missing) - added.upper_bound)
+        if len(unseen):
+            others = positions_at(snapshot, chosen, unseen)
+            theirs = approximate[unseen] + missing + added.estimates(snapshot, others, effort)
+            positions, estimates = np.concatenate([positions, others]), np.concatenate([estimates, theirs])
+            original = np.concatenate([original, np.full(len(others), np.nan, np.float32)])
+        kept = best(estimates, keep)
+        kept = kept[np.argsort(positions[kept])]
+    with effort.stage("maxsim again"):
+        positions, original = positions[kept], original[kept]
+        unscored = np.isnan(original)
+        if unscored.any():
+            original[unscored] = first.scorer.scores(positions[unscored], effort.workers)
+        return Scored(positions, original + added.scorer.scores(positions, effort.workers)).best(k)
 
 
-def score_again(
+def _candidates_again(
     snapshot: Snapshot,
-    first: FirstPass,
-    gains: Gains,
+    first: FinishedPass,
+    added: AddedVectors,
     k: int,
-    depths: Depths,
     effort: Effort,
-    *,
-    depth: int | None = None,
-) -> Found:
-    """Score the documents of the first pass anew: the ReRanker.
-
-    Parameters
-    ----------
-    snapshot, first, gains, k, depths, effort
-        As in :func:`find_again`.
-    depth
-        The best so many of the first pass; all it scored if left out.
-    """
-    from colbert_prf.kernels.topk import best
-
-    candidates = _Candidates.of(first, gains)
-    if depth is not None:
-        candidates = candidates.only(best(first.scores, depth))
-    # Where only the best of many are scored exactly, none of them falls below the last.
-    kept = best(candidates.estimates, depths.kept if depths.exact == depths.kept else k)
-    return _scored(snapshot, first, gains, candidates.only(kept), k, depths.exact, effort)
+    allowed: npt.NDArray[np.bool_] | None,
+) -> tuple[list[npt.NDArray[np.int64] | None], npt.NDArray[np.float32]]:
+    """The candidates of both passes, by segment, and the approximate scores of the original vectors for them."""
+    chosen, approximate = first.chosen, first.approximate
+    if effort.probes is not None:
+        more = candidates_of(snapshot, added.values, len(added.query), k, effort.probes, allowed)
+        chosen = [
+            None if old is None or new is None else np.union1d(old, new) for old, new in zip(chosen, more, strict=True)
+        ]
+        approximate = interact_with(snapshot, first.values, first.query, chosen, effort)
+    return chosen, np.concatenate([np.empty(0, np.float32), *approximate])
 
 
-class _Candidates(NamedTuple):
-    """Documents, ascending, and what they are estimated to score with the expanded query.
-
-    ``known`` is what the original vectors give exactly, NaN where it was not found out yet.
-    """
-
-    positions: npt.NDArray[np.int64]
-    estimates: npt.NDArray[np.float32]
-    known: npt.NDArray[np.float32]
-
-    @classmethod
-    def of(cls, first: FirstPass, gains: Gains) -> _Candidates:
-        """The documents the first pass scored."""
-        return cls(first.positions, first.scores + gains.estimates, first.known)
-
-    def only(self, kept: npt.NDArray[np.int64]) -> _Candidates:
-        """Some of them, ascending."""
-        return _Candidates(self.positions[kept], self.estimates[kept], self.known[kept])
-
-    def with_unseen(self, positions: npt.NDArray[np.int64], estimates: npt.NDArray[np.float32]) -> _Candidates:
-        """These and others, which the first pass did not score."""
-        every = np.concatenate([self.positions, positions])
-        known = np.concatenate([self.known, np.full(len(positions), np.nan, np.float32)])
-        return _Candidates(every, np.concatenate([self.estimates, estimates]), known).only(np.argsort(every))
-
-
-def _united(old: npt.NDArray[np.int64] | None, new: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
-    return None if old is None or new is None else np.union1d(old, new)
-
-
-def _estimates(
-    snapshot: Snapshot, values: ByteTable, added: EncodedQuery, positions: npt.NDArray[np.int64], effort: Effort
-) -> npt.NDArray[np.float32]:
-    """What the added vectors give approximately to some documents, ascending."""
-    parts = interact_with(snapshot, values, added, snapshot.places(positions), effort)
-    return np.concatenate([np.empty(0, np.float32), *parts])
-
-
-def _middle(values: npt.NDArray[np.float32]) -> np.float32:
-    """A median; NumPy's own takes seven times as long for so few."""
-    half = len(values) // 2
-    return np.float32(np.partition(values, half)[half])
-
-
-def _hopeful(
+def _could_enter(
     approximate: npt.NDArray[np.float32], places: npt.NDArray[np.int64], least: float
 ) -> npt.NDArray[np.int64]:
-    """The candidates beside some places whose approximate score is at least so much."""
+    """The candidates, except those at some places, whose approximate score is at least so much."""
     # A little less, for sums are rounded; a document without vectors, at minus infinity, never.
-    hopeful = approximate >= np.float32(max(least - 1e-3, float(np.finfo(np.float32).min)))
-    hopeful[places] = False
-    return np.flatnonzero(hopeful)
-
-
-def _scored(
-    snapshot: Snapshot,
-    first: FirstPass,
-    gains: Gains,
-    candidates: _Candidates,
-    k: int,
-    count: int,
-    effort: Effort,
-) -> Found:
-    """The best of some documents, of which ``count`` are scored exactly and those the first pass did not."""
-    from colbert_prf.kernels.mixing import largest_or_nan, mixed, without_number
-    from colbert_prf.kernels.topk import best_sorted
-
-    positions, estimates, known = candidates
-    doc_ids: list[str] = []
-
-    def read() -> None:
-        # While other threads score documents; of many more than are wanted it would take longer than afterwards.
-        if k <= len(positions) <= k + k // 4:
-            doc_ids.extend(snapshot.doc_ids_of(positions))
-
-    with effort.stage("maxsim again"):
-        places = largest_or_nan(estimates, known, count)
-        exact = known[places]
-        if len(unknown := without_number(known, places)):
-            exact[unknown] = first.scorer.scores(positions[places[unknown]], effort.workers)
-        exact += gains.scorer.scores(positions[places], effort.workers, beside=read)
-        scores = mixed(estimates, known, places, exact)
-        order = best_sorted(scores, k)
-        # One call reads all of them from a list.
-        own = [*itemgetter(*order.tolist())(doc_ids)] if len(order) > 1 and doc_ids else None
-    return Found(positions[order], scores[order], own)
+    enough = approximate >= np.float32(max(least - 1e-3, float(np.finfo(np.float32).min)))
+    enough[places] = False
+    return np.flatnonzero(enough)

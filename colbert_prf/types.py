@@ -306,7 +306,7 @@ class Expansion:
     query
         The expanded query: the vectors of the original, then those added.
     vectors
-        One for each vector added, in their order; what feedback gives is made when it is looked at.
+        One for each vector added, in their order.
     feedback
         Ids of the documents it learned from, best first.
 

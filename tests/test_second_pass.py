@@ -1,172 +1,156 @@
-"""What the second pass leaves out changes nothing."""
+"""The second pass gives what a search from scratch gives, and every score is exact, however deep the ranking."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Expansion, Index, Searcher, passes, second_pass
+from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Expansion, Index, MemoryIndex, Searcher
 from colbert_prf.effort import Effort
 from colbert_prf.engine import first_pass
-from colbert_prf.second_pass import Depths, default_depths, gains_of
+from colbert_prf.second_pass import added_vectors, default_keep, find_again, score_again
 from colbert_prf.types import ExpansionVector
 
-DIM, NUM_DOCUMENTS, RESCORED = 32, 400, 30
+DIM, NUM_DOCUMENTS = 32, 1000
+GONE = ["d5", "d950"]
+METHODS = {
+    "Ranker": ColbertPRF(clusters=4, expansion_vectors=4),
+    "Ranker, heavy": ColbertPRF(clusters=4, expansion_vectors=4, weight=2),
+    "ReRanker": ColbertPRF(clusters=4, expansion_vectors=4, rerank=True),
+    "ReRanker of the best": ColbertPRF(clusters=4, expansion_vectors=4, rerank=True, rerank_depth=700),
+}
 
 
 @pytest.fixture(scope="module")
-def deep(tmp_path_factory) -> Index:
+def documents() -> list[tuple[str, EncodedDocument]]:
     random = np.random.default_rng(7)
-    documents = []
+    made = []
     for number in range(NUM_DOCUMENTS):
         vectors = random.standard_normal((random.integers(1, 9), DIM)).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        documents.append((f"d{number}", EncodedDocument(np.arange(len(vectors), dtype=np.int32), vectors)))
+        made.append((f"d{number}", EncodedDocument(np.arange(len(vectors), dtype=np.int32), vectors)))
+    return made
+
+
+@pytest.fixture(scope="module", params=[2, 4, 16])
+def index(tmp_path_factory, documents, request) -> Index:
+    """Two segments, of which either has lost a document."""
     folder = tmp_path_factory.mktemp("second") / "my.index"
-    index = Index.create_from_vectors(folder, documents[:300], bits=4, vocabulary_size=16, progress=False)
-    index.add_vectors(documents[300:])
-    index.delete(["d5", "d350"])
-    return index
+    made = Index.create_from_vectors(folder, documents[:900], bits=request.param, vocabulary_size=16, progress=False)
+    made.add_vectors(documents[900:])
+    made.delete(GONE)
+    return made
 
 
-@pytest.fixture
-def snapshot(deep):
-    return deep.snapshot
+@pytest.fixture(scope="module")
+def memory(documents) -> MemoryIndex:
+    return MemoryIndex(*zip(*((doc_id, document) for doc_id, document in documents if doc_id not in GONE), strict=True))
 
 
-def query(seed: int, count: int, weight: float) -> EncodedQuery:
+def query(seed: int, count: int = 6, weight: float = 1.0) -> EncodedQuery:
     vectors = np.random.default_rng(seed).standard_normal((count, DIM)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return EncodedQuery(np.arange(count, dtype=np.int32), vectors, np.full(count, weight, dtype=np.float32))
 
 
-def find_again(snapshot, first, gains):
-    return second_pass.find_again(snapshot, first, gains, 10, Depths(RESCORED, RESCORED), Effort(None, RESCORED))
+def expansion(seed: int, weight: float) -> Expansion:
+    """Four vectors of equal weight added to the query of a seed."""
+    original, added = query(seed), query(100 + seed, 4, weight)
+    whole = original.with_vectors(added.token_ids, added.vectors, added.weights)
+    return Expansion(whole, tuple(ExpansionVector(1, ((1, 1.0),), 1.0, weight) for _ in range(len(added))))
 
 
-def all_beside(approximate, places, _):
-    return np.setdiff1d(np.flatnonzero(np.isfinite(approximate)), places)
+@pytest.mark.parametrize("method", METHODS)
+def test_an_explanation_adds_up_to_the_score_at_every_rank(index, memory, method):
+    for searcher in (Searcher(index), Searcher(memory)):
+        ranking = searcher.search(query(1), 1000, feedback=METHODS[method])
+        assert len(ranking) >= 700
+        for rank in (0, 149, 150, 499, 500, len(ranking) - 1):
+            hit = ranking.hits[rank]
+            assert searcher.explain(ranking.query, hit.doc_id).score == pytest.approx(hit.score, abs=1e-4)
 
 
-@pytest.mark.parametrize("weight", [0.01, 0.1, 1.0])
-def test_documents_without_hope_are_left_out_without_loss(snapshot, monkeypatch, weight):
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_with_nothing_pruned_the_result_is_that_of_a_search_from_scratch(index, method, threads):
+    searcher, feedback = Searcher(index, threads=threads), METHODS[method]
+    for seed in range(3):
+        found = searcher.search(query(seed), 300, feedback=feedback, rescore=NUM_DOCUMENTS)
+        depth = feedback.rerank_depth
+        allowed = None if depth is None else searcher.search(query(seed), depth, rescore=NUM_DOCUMENTS).doc_ids
+        scratch = searcher.search(found.query, 300, rescore=NUM_DOCUMENTS, allowed=allowed)
+        assert found.doc_ids == scratch.doc_ids
+        assert [hit.score for hit in found] == pytest.approx([hit.score for hit in scratch], abs=1e-4)
+
+
+def unpruned(snapshot, first, added, wanted, keep: int) -> list[int]:
+    """The best ten of the ``keep`` best estimates of all documents, none of them left out beforehand."""
+    effort, live = Effort(None, NUM_DOCUMENTS), np.flatnonzero(snapshot.live)
+    approximate = np.concatenate(first.approximate)
+    missing = np.median(first.scores - approximate[first.places])
+    estimates = approximate + missing
+    estimates[first.places] = first.scores
+    estimates += added.estimates(snapshot, live, effort)
+    kept = np.sort(np.argsort(-estimates, kind="stable")[:keep])
+    exact = first_pass(snapshot, wanted.query, 10, effort).scored
+    assert exact.positions.tolist() == live.tolist()
+    return live[kept[np.argsort(-exact.scores[kept], kind="stable")[:10]]].tolist()
+
+
+@pytest.mark.parametrize("weight", [0.01, 0.1, 1.0, 3.0])
+def test_documents_that_cannot_enter_are_left_out_without_loss(index, weight):
+    """The first pass scores 30 of 998 documents."""
+    snapshot, effort, unseen = index.snapshot, Effort(None, 30), 0
     for seed in range(5):
-        first = first_pass(snapshot, query(seed, 6, 1.0), 10, Effort(None, RESCORED))
-        gains = gains_of(snapshot, query(100 + seed, 4, weight), first.positions, Effort(None, RESCORED))
-        pruned = find_again(snapshot, first, gains)
-        with monkeypatch.context() as patch:
-            patch.setattr(second_pass, "_hopeful", all_beside)
-            whole = find_again(snapshot, first, gains)
-        assert pruned.positions.tolist() == whole.positions.tolist()
-        assert pruned.scores == pytest.approx(whole.scores)
-
-
-def test_light_vectors_leave_few_documents_with_hope(snapshot):
-    first = first_pass(snapshot, query(0, 6, 1.0), 10, Effort(None, RESCORED))
-    estimates = np.concatenate(first.approximate)
-    best = np.sort(estimates)[-RESCORED]
-    gain = snapshot.codec.scores(first.query.vectors)[:, :4].max(axis=0).sum()
-    left, nothing = [], np.empty(0, np.int64)
-    for weight in (0.0, 0.1, 10):
-        # The worst of the best got half of what any document can get.
-        least = best - weight * gain / 2
-        hopeful = second_pass._hopeful(estimates, nothing, least)
-        assert hopeful.tolist() == np.flatnonzero(estimates >= least - 1e-3).tolist()
-        left.append(len(hopeful))
-        beside = second_pass._hopeful(estimates, first.places, least)
-        assert beside.tolist() == sorted(set(hopeful) - set(first.places))
-    assert RESCORED <= left[0] < left[1] < left[2] == np.count_nonzero(np.isfinite(estimates))
+        wanted = expansion(seed, weight)
+        first, added = first_pass(snapshot, query(seed), 10, effort), added_vectors(snapshot, wanted, effort)
+        found = find_again(snapshot, first, added, 10, 30, effort).positions
+        assert found.tolist() == unpruned(snapshot, first, added, wanted, 30)
+        unseen += len(np.setdiff1d(found, first.positions))
+    assert unseen or weight < 1
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.1, 10])
-def test_no_document_gains_more_than_the_most(snapshot, weight):
-    everything, added = np.flatnonzero(snapshot.live), query(1, 4, weight)
-    gains = gains_of(snapshot, added, everything, Effort(None, RESCORED))
-    assert gains.most == pytest.approx(
-        weight * snapshot.codec.scores(added.vectors)[:, :4].max(axis=0).sum(), abs=0.02 * weight
-    )
-    assert gains.estimates.max() <= gains.most + 1e-4
+def test_no_document_gains_more_than_the_upper_bound(index, weight):
+    snapshot, effort = index.snapshot, Effort(None, 30)
+    added = added_vectors(snapshot, expansion(1, weight), effort)
+    largest = snapshot.codec.scores(added.query.vectors)[:, :4].max(axis=0).sum()
+    assert added.upper_bound == pytest.approx(weight * largest, abs=0.02 * weight)
+    assert added.estimates(snapshot, np.flatnonzero(snapshot.live), effort).max() <= added.upper_bound + 1e-4
 
 
-def test_a_reranker_goes_as_deep_as_it_is_told(deep, monkeypatch):
-    """With ``k`` of 5 a first pass scores 200 documents exactly, fewer than are to be ranked anew."""
-    monkeypatch.setattr(passes, "default_depths", lambda *_: Depths(NUM_DOCUMENTS, NUM_DOCUMENTS))
-    searcher, feedback = (
-        Searcher(deep),
-        ColbertPRF(rerank=True, rerank_depth=380, clusters=4, expansion_vectors=4, weight=3),
-    )
+@pytest.mark.parametrize("depth", [None, 60])
+def test_the_reranker_scores_every_candidate_exactly(index, depth):
+    snapshot, effort = index.snapshot, Effort(None, 200)
+    wanted = expansion(3, 1.0)
+    first = first_pass(snapshot, query(3), 10, effort)
+    found = score_again(first, added_vectors(snapshot, wanted, effort), 200, effort, depth=depth)
+    exact = first_pass(snapshot, wanted.query, 10, Effort(None, NUM_DOCUMENTS)).scored
+    scores = dict(zip(exact.positions.tolist(), exact.scores.tolist(), strict=True))
+    candidates = first.scored.best(depth or 200).positions.tolist()
+    assert sorted(found.positions.tolist()) == sorted(candidates)
+    assert found.scores.tolist() == pytest.approx([scores[position] for position in found.positions.tolist()], abs=1e-4)
+    assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
+
+
+def test_a_reranker_goes_as_deep_as_it_is_told(index):
+    """With ``k`` of 5 a first pass scores 200 documents exactly, fewer than are to be ranked again."""
+    searcher = Searcher(index)
+    feedback = ColbertPRF(rerank=True, rerank_depth=900, clusters=4, expansion_vectors=4, weight=3)
     raised = 0
-    for seed in range(20):
-        found = searcher.search(query(seed, 6, 1.0), 5, feedback=feedback)
-        everything = searcher.search(query(seed, 6, 1.0), 5, feedback=feedback, rescore=NUM_DOCUMENTS)
+    for seed in range(10):
+        found = searcher.search(query(seed), 5, feedback=feedback)
+        everything = searcher.search(query(seed), 5, feedback=feedback, rescore=NUM_DOCUMENTS)
         assert found.doc_ids == everything.doc_ids
-        raised += len(set(found.doc_ids) - set(searcher.search(query(seed, 6, 1.0), 200).doc_ids))
+        raised += len(set(found.doc_ids) - set(searcher.search(query(seed), 200).doc_ids))
     assert raised
 
 
-def test_the_reranker_scores_exactly_what_may_be_wanted(snapshot):
-    first = first_pass(snapshot, query(3, 6, 1.0), 10, Effort(None, 200))
-    gains = gains_of(snapshot, query(103, 4, 0.1), first.positions, Effort(None, 200))
-    everything = second_pass.score_again(snapshot, first, gains, 10, Depths(200, 200), Effort(None, 200))
-    some = second_pass.score_again(snapshot, first, gains, 10, Depths(60, 60), Effort(None, 200))
-    assert some.positions.tolist() == everything.positions.tolist()
-    assert some.scores == pytest.approx(everything.scores)
-
-
-@pytest.mark.parametrize("pass_again", [second_pass.find_again, second_pass.score_again])
-def test_below_the_best_the_part_of_the_added_vectors_is_an_estimate(snapshot, pass_again):
-    """Exactly scored are the best by estimates and what the first pass did not score; all estimates rise alike."""
-    effort = Effort(None, 200)
-    first = first_pass(snapshot, query(3, 6, 1.0), 150, effort)
-    gains = gains_of(snapshot, query(103, 4, 0.1), first.positions, effort)
-    exact = pass_again(snapshot, first, gains, 150, Depths(180, 180), effort)
-    mixed = pass_again(snapshot, first, gains, 150, Depths(180, 40), effort)
-    exact_scores = dict(zip(exact.positions.tolist(), exact.scores.tolist(), strict=True))
-    estimates = dict(zip(first.positions.tolist(), (first.scores + gains.estimates).tolist(), strict=True))
-    best = sorted(estimates, key=estimates.__getitem__, reverse=True)[:40]
-    raised = []
-    for position, score in zip(mixed.positions.tolist(), mixed.scores.tolist(), strict=True):
-        if position in best or position not in estimates:
-            assert score == pytest.approx(exact_scores[position], abs=1e-5)
-        else:
-            raised.append(score - estimates[position])
-    missed = np.median([exact_scores[position] - estimates[position] for position in best if position in exact_scores])
-    assert len(raised) > 80
-    assert raised == pytest.approx([raised[0]] * len(raised), abs=1e-4)
-    assert raised[0] == pytest.approx(missed, abs=0.01)
-    assert mixed.scores.tolist() == sorted(mixed.scores.tolist(), reverse=True)
-    # Ids that were read while documents were scored are those of the documents.
-    assert mixed.doc_ids == snapshot.doc_ids_of(mixed.positions)
-    # The best twenty of forty scored exactly are those they should be.
-    assert mixed.positions[:20].tolist() == exact.positions[:20].tolist()
-
-
 @pytest.mark.parametrize(
-    ("k", "share", "bits", "expected"),
-    [
-        (10, 1 / 11, 4, (100, 100)),
-        (100, 1 / 11, 4, (190, 190)),
-        (1000, 1 / 11, 4, (1090, 150)),
-        (1000, 1 / 11, 16, (1090, 1090)),
-        (1000, 0.15, 2, (1090, 675)),
-        (1000, 0.25, 2, (1156, 1156)),
-        (1000, 0.4, 2, (1400, 1400)),
-    ],
+    ("k", "share", "expected"), [(10, 1 / 11, 100), (100, 1 / 11, 190), (1000, 1 / 11, 1090), (1000, 0.4, 1400)]
 )
-def test_the_more_added_vectors_weigh_the_more_is_scored_exactly(k, share, bits, expected):
+def test_the_more_added_vectors_weigh_the_more_is_scored(k, share, expected):
     weights = np.array([1 - share, share], np.float32)
     added = (ExpansionVector(9, ((9, 1.0),), 5.1, share),)
-    expansion = Expansion(EncodedQuery(np.array([7, 9], np.int32), np.eye(2, dtype=np.float32), weights), added)
-    assert default_depths(k, expansion, bits) == expected
-
-
-def test_an_explicit_rescore_makes_every_score_exact(deep):
-    searcher = Searcher(deep)
-    feedback = ColbertPRF(clusters=4, expansion_vectors=4)
-    found = searcher.search(query(1, 6, 1.0), 300, feedback=feedback, rescore=NUM_DOCUMENTS)
-    scratch = searcher.search(found.query, 300, rescore=NUM_DOCUMENTS)
-    assert found.doc_ids == scratch.doc_ids
-    assert [hit.score for hit in found] == pytest.approx([hit.score for hit in scratch], abs=1e-4)
-    default = searcher.search(query(1, 6, 1.0), 300, feedback=feedback)
-    assert default.doc_ids[:100] == found.doc_ids[:100]
-    assert default.doc_ids != found.doc_ids
+    wanted = Expansion(EncodedQuery(np.array([7, 9], np.int32), np.eye(2, dtype=np.float32), weights), added)
+    assert default_keep(k, wanted) == expected

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from colbert_prf.effort import Effort
-from colbert_prf.engine import Found, default_exact, default_probes, default_rescore
+from colbert_prf.engine import Found, default_probes, default_rescore
 from colbert_prf.feedback import ColbertPRF
+from colbert_prf.first_pass import CompressedPass
 from colbert_prf.index import Index
-from colbert_prf.passes import CompressedPasses
 from colbert_prf.types import EncodedQuery, Expansion, Hit, Ranking
 
 __all__ = ["KeptFirstPass", "trimmed"]
@@ -41,8 +41,9 @@ class KeptFirstPass:
             timings={},
         )
         self._index, self._query, self._k, self._effort = index, query, k, effort
-        self._passes = CompressedPasses(index.snapshot, effort, None)
-        self._found = self._passes.first(query, k)
+        self._first = CompressedPass(index.snapshot, query, k, effort, None)
+        self._first.finish()
+        self._found = self._first.best(k)
         self._expansions: dict[ColbertPRF, Expansion] = {}
 
     @property
@@ -55,9 +56,9 @@ class KeptFirstPass:
         expansion = trimmed(self._clustered(method), method)
         if not len(expansion):
             return self.scores
-        # As in a search.
-        passes = self._passes.roughly(default_exact(self._k)) if method.reranks_all else self._passes
-        return self._scores(passes.again(expansion, self._k, method))
+        if method.rerank:
+            return self._scores(self._first.score_again(expansion, self._k, method.rerank_depth))
+        return self._scores(self._first.find_again(expansion, self._k, None))
 
     def _clustered(self, method: ColbertPRF) -> Expansion:
         """Every representative of the documents it learns from: what f_e, weights and the second pass do not change."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from numbers import Integral, Real
 from typing import NamedTuple, TypeAlias, cast
 
@@ -15,10 +16,10 @@ import numpy.typing as npt
 from colbert_prf.errors import InputError
 from colbert_prf.feedback.source import FeedbackSource, source_of
 from colbert_prf.feedback.strength import DEFAULT, Strength
+from colbert_prf.feedback.weighting import is_unnamed
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
-from colbert_prf.lazily import Lazily
 from colbert_prf.types import EncodedQuery, Expansion, ExpansionVector, Ranking, TokenIds, Vectors
 
 __all__ = ["Added", "Feedback", "expanded", "likely_tokens", "most_likely", "require_at_least", "require_whole"]
@@ -47,7 +48,7 @@ class Feedback(ABC):
     beta
         β of the paper, where queries have 32 vectors: an added vector weighs β·σ_i, whatever the query weighs.
     rerank
-        Whether the documents of the first pass are only scored anew (ReRanker) instead of searching again (Ranker).
+        Whether the documents of the first pass are only scored again (ReRanker) instead of searching again (Ranker).
     rerank_depth
         Documents of the first pass a ReRanker scores, and so the most it gives: its best so many, or all that it
         scored.
@@ -96,11 +97,6 @@ class Feedback(ABC):
     def _default_strength(self) -> Strength:
         return DEFAULT
 
-    @property
-    def reranks_all(self) -> bool:
-        """Whether it scores anew all documents of the first pass."""
-        return self.rerank and self.rerank_depth is None
-
     def expand(
         self,
         query: EncodedQuery,
@@ -134,30 +130,42 @@ class Feedback(ABC):
         source = source_of(index)
         if isinstance(ranking, Ranking):
             wanted = [doc_id for doc_id in ranking.doc_ids if doc_id not in set(non_relevant)]
-            documents = _present(source, wanted, self.feedback_docs)
+            positions = _present(source, wanted, self.feedback_docs)
         else:
-            documents = {doc_id: int(source.positions([doc_id])[0]) for doc_id in ranking}
-        documents = {doc_id: place for doc_id, place in documents.items() if source.has_vectors(place)}
-        if not documents:
+            positions = source.positions(dict.fromkeys(ranking))
+        return self.learn_from(query, positions, source, non_relevant=source.positions(non_relevant), workers=workers)
+
+    def learn_from(
+        self,
+        query: EncodedQuery,
+        positions: npt.NDArray[np.int64],
+        source: FeedbackSource,
+        *,
+        non_relevant: npt.NDArray[np.int64],
+        workers: Workers = ALONE,
+    ) -> Expansion:
+        """Expand the query from all of some documents, given by their positions; see :meth:`expand`."""
+        learnt = np.array([place for place in positions.tolist() if source.has_vectors(place)], np.int64)
+        if not len(learnt):
             return Expansion(query)
-        expansion = self._learn(query, documents, source, workers)
-        if non_relevant and len(expansion):
+        expansion = self._learn(query, learnt, source, workers)
+        if len(non_relevant) and len(expansion):
             expansion = self._pushed(expansion, source, non_relevant)
         return expansion
 
     @abstractmethod
     def _learn(
-        self, query: EncodedQuery, documents: dict[str, int], source: FeedbackSource, workers: Workers
+        self, query: EncodedQuery, positions: npt.NDArray[np.int64], source: FeedbackSource, workers: Workers
     ) -> Expansion:
-        """Expand a query from at least one document that has vectors, given as id and position."""
+        """Expand a query from at least one document; each has vectors."""
 
     def weights_of(self, query: EncodedQuery, sigmas: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
         """The weights of expansion vectors with these σ, finite and not negative as they are."""
         return self.strength.weights(query.weights, sigmas)
 
-    def _pushed(self, expansion: Expansion, source: FeedbackSource, non_relevant: Sequence[str]) -> Expansion:
+    def _pushed(self, expansion: Expansion, source: FeedbackSource, non_relevant: npt.NDArray[np.int64]) -> Expansion:
         """Move the added vectors away from documents that are not relevant."""
-        away = source.vectors_of(source.positions(non_relevant)).vectors
+        away = source.vectors_of(non_relevant).vectors
         if not len(away):
             return expansion
         first, query = expansion.num_original, expansion.query
@@ -174,14 +182,15 @@ Sources: TypeAlias = tuple[tuple[str, int], ...]
 class Added(NamedTuple):
     """Vectors to add, most important first, and what a person may want to know of them.
 
-    ``vectors`` (n, dim), the most likely token of each in ``token_ids`` (n,), and their ``sigmas`` (n,). ``describe``
-    gives by the number of a vector its likely tokens and the feedback vectors it stands for.
+    ``vectors`` (n, dim), the most likely token of each in ``token_ids`` (n,), and their ``sigmas`` (n,); of each its
+    ``likely`` tokens, and the feedback vectors it stands for in ``sources``.
     """
 
     vectors: Vectors
     token_ids: TokenIds
     sigmas: npt.NDArray[np.float64]
-    describe: Callable[[int], tuple[LikelyTokens, Sources]]
+    likely: Sequence[LikelyTokens]
+    sources: Sequence[Sources]
 
 
 def expanded(feedback: Feedback, query: EncodedQuery, added: Added, documents: Sequence[str]) -> Expansion:
@@ -189,14 +198,11 @@ def expanded(feedback: Feedback, query: EncodedQuery, added: Added, documents: S
     if not len(added.vectors):
         return Expansion(query, feedback=tuple(documents))
     weights = feedback.weights_of(query, added.sigmas)
-    token_ids, sigmas, describe = added.token_ids.tolist(), added.sigmas.tolist(), added.describe
-
-    def vector(number: int) -> ExpansionVector:
-        likely, sources = describe(number)
-        return ExpansionVector(token_ids[number], likely, sigmas[number], float(weights[number]), sources)
-
+    described = zip(
+        added.token_ids.tolist(), added.likely, added.sigmas.tolist(), weights.tolist(), added.sources, strict=True
+    )
     whole = query.with_vectors(added.token_ids, added.vectors, weights)
-    return Expansion(whole, Lazily(len(weights), vector), tuple(documents))
+    return Expansion(whole, tuple(ExpansionVector(*vector) for vector in described), tuple(documents))
 
 
 def likely_tokens(neighbours: TokenIds, special_ids: frozenset[int]) -> LikelyTokens:
@@ -218,10 +224,10 @@ def most_likely(neighbours: TokenIds, special_ids: frozenset[int]) -> TokenIds:
     >>> most_likely(np.array([[5, 101, 7, 7, 101, 101], [101, 101, -1, -1, -1, -1]]), frozenset({101})).tolist()
     [7, -1]
     """
-    from colbert_prf.kernels.naming import most_frequent
-
-    left_out = np.fromiter(special_ids, np.int32)
-    return np.asarray(most_frequent(np.ascontiguousarray(neighbours, np.int32), left_out))
+    votes = (neighbours[:, :, np.newaxis] == neighbours[:, np.newaxis, :]).sum(axis=2)
+    votes[is_unnamed(neighbours, special_ids)] = 0
+    rows, first = np.arange(len(neighbours)), votes.argmax(axis=1)
+    return np.where(votes[rows, first] > 0, neighbours[rows, first], -1).astype(np.int32)
 
 
 def require_at_least(smallest: float, name: str, value: object) -> None:
@@ -240,12 +246,7 @@ def require_whole(smallest: int, name: str, value: object, *, largest: int | Non
         raise InputError(f"{name} must be at most {largest:,}, found {value!r}")
 
 
-def _present(source: FeedbackSource, doc_ids: Sequence[str], count: int) -> dict[str, int]:
-    """The first ``count`` documents that are still there, with their positions."""
-    found: dict[str, int] = {}
-    for doc_id in doc_ids:
-        if len(found) == count:
-            break
-        if (position := source.find(doc_id)) is not None:
-            found[doc_id] = position
-    return found
+def _present(source: FeedbackSource, doc_ids: Sequence[str], count: int) -> npt.NDArray[np.int64]:
+    """The positions of the first ``count`` documents that are still there."""
+    found = (source.find(doc_id) for doc_id in doc_ids)
+    return np.array([*islice((position for position in found if position is not None), count)], np.int64)

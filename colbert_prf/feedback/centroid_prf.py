@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
-from colbert_prf.feedback.base import Added, Feedback, LikelyTokens, Sources, expanded, likely_tokens
+from colbert_prf.feedback.base import Added, Feedback, expanded, likely_tokens
 from colbert_prf.feedback.source import FeedbackSource, SnapshotSource, sources_of
 from colbert_prf.feedback.weighting import inverse_frequency
 from colbert_prf.kernels.parallel import Workers
@@ -51,13 +51,12 @@ class CentroidPRF(Feedback):
             raise InputError(f"relevance must be between 0 and 1, found {self.relevance}")
 
     def _learn(
-        self, query: EncodedQuery, documents: dict[str, int], source: FeedbackSource, workers: Workers
+        self, query: EncodedQuery, positions: npt.NDArray[np.int64], source: FeedbackSource, workers: Workers
     ) -> Expansion:
         if not isinstance(source, SnapshotSource):
             raise InputError("CentroidPRF needs an index folder, whose codec has centroids; ColbertPRF does not")
-        names = list(documents)
-        feedback = source.vectors_of(documents.values())
-        codes = np.concatenate([source.codes(place) for place in documents.values()])
+        names, feedback = source.doc_ids_of(positions), source.vectors_of(positions)
+        codes = feedback.codes
         found, numbers, counts = np.unique(codes, return_inverse=True, return_counts=True)
         scores = counts * inverse_frequency(source.centroid_frequencies, found, source.num_documents)
         words = ~np.isin(feedback.token_ids, list(source.special_ids))
@@ -68,12 +67,8 @@ class CentroidPRF(Feedback):
         members = [np.flatnonzero(codes == found[number]) for number in chosen]
         likely = [likely_tokens(feedback.token_ids[rows], source.special_ids) for rows in members]
         token_ids = np.array([tokens[0][0] for tokens in likely], dtype=np.int32)
-        owners, places = feedback.documents, feedback.places
-
-        def describe(number: int) -> tuple[LikelyTokens, Sources]:
-            return likely[number], sources_of(members[number], names, owners, places)
-
-        return expanded(self, query, Added(vectors[chosen], token_ids, scores[chosen], describe), names)
+        sources = [sources_of(rows, names, feedback) for rows in members]
+        return expanded(self, query, Added(vectors[chosen], token_ids, scores[chosen], likely, sources), names)
 
 
 def most_marginal(vectors: Vectors, scores: npt.NDArray[np.float64], count: int, relevance: float) -> list[int]:

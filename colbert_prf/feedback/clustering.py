@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -66,36 +65,33 @@ def represent(
         What to compute with; it does not change the result.
     """
     from colbert_prf.kernels.distances import MAX_VECTORS
+    from colbert_prf.kernels.lloyd import kmeans
+    from colbert_prf.kernels.medoids import kmedoids
 
-    num_clusters = min(num_clusters, len(feedback.vectors))
-    if len(feedback.vectors) <= MAX_VECTORS:
-        return _METHODS[method](feedback, num_clusters, seed, workers).occupied()
-    rows = np.sort(np.random.default_rng(seed).choice(len(feedback.vectors), MAX_VECTORS, replace=False))
-    found = _METHODS[method](feedback.only(rows), min(num_clusters, MAX_VECTORS), seed, workers).occupied()
+    sample, rows = feedback, np.arange(len(feedback.vectors))
+    if len(rows) > MAX_VECTORS:
+        rows = np.sort(np.random.default_rng(seed).choice(len(rows), MAX_VECTORS, replace=False))
+        sample = feedback.only(rows)
+    num_clusters = min(num_clusters, len(rows))
+    if method == "kmedoids":
+        chosen, labels, _ = kmedoids(sample.vectors, num_clusters, seed=seed, **workers)
+        found = Representatives(sample.vectors[chosen], labels, sample.token_ids[chosen])
+    else:
+        means, labels, _ = kmeans(sample.vectors, num_clusters, seed=seed, **workers)
+        found = Representatives(means, labels)
+        if method == "kmeans-closest":
+            closest = _closest(means, sample.vectors)
+            found = Representatives(sample.vectors[closest], labels, sample.token_ids[closest])
+    found = found.occupied()
     labels = np.full(len(feedback.vectors), -1, dtype=np.int64)
     labels[rows] = found.labels
     return found._replace(labels=labels)
 
 
-def _means(feedback: FeedbackVectors, num_clusters: int, seed: int, workers: Workers) -> Representatives:
-    from colbert_prf.kernels.lloyd import kmeans
-
-    found = kmeans(feedback.vectors, num_clusters, seed=seed, **workers)
-    return Representatives(found.centroids, found.labels)
-
-
-def _closest(feedback: FeedbackVectors, num_clusters: int, seed: int, workers: Workers) -> Representatives:
-    vectors, labels, _ = _means(feedback, num_clusters, seed, workers)
-    distances = np.square(vectors).sum(axis=1)[:, None] - 2 * vectors @ feedback.vectors.T
-    nearest = distances.argmin(axis=1)
-    return Representatives(feedback.vectors[nearest], labels, feedback.token_ids[nearest])
-
-
-def _medoids(feedback: FeedbackVectors, num_clusters: int, seed: int, workers: Workers) -> Representatives:
-    from colbert_prf.kernels.medoids import kmedoids
-
-    found = kmedoids(feedback.vectors, num_clusters, seed=seed, **workers)
-    return Representatives(feedback.vectors[found.indices], found.labels, feedback.token_ids[found.indices])
+def _closest(means: Vectors, vectors: Vectors) -> npt.NDArray[np.int64]:
+    """The vector nearest to each mean."""
+    distances = np.square(means).sum(axis=1)[:, None] - 2 * means @ vectors.T
+    return np.asarray(distances.argmin(axis=1))
 
 
 def represent_as_published(feedback: FeedbackVectors, num_clusters: int, *, seed: int) -> Representatives:
@@ -115,10 +111,3 @@ def represent_as_published(feedback: FeedbackVectors, num_clusters: int, *, seed
     rows = np.concatenate([feedback.vectors, np.zeros((filling, feedback.vectors.shape[1]), dtype=np.float32)])
     found = KMeans(min(num_clusters, len(rows)), random_state=seed, n_init=10).fit(rows)
     return Representatives(found.cluster_centers_.astype(np.float32), found.labels_[: len(feedback.vectors)])
-
-
-_METHODS: dict[Clustering, Callable[[FeedbackVectors, int, int, Workers], Representatives]] = {
-    "kmeans": _means,
-    "kmeans-closest": _closest,
-    "kmedoids": _medoids,
-}

@@ -2,8 +2,7 @@
 
 Only the representatives of highest σ are added to a query, and looking one up in an index takes longer than finding it.
 So those come first whose nearest feedback vectors include one of a rare token; another is looked up only if the rarest
-token near it would be rare enough. Where the nearest feedback vectors all have one token, it need not be looked up at
-all. A representative whose own token is rarer than all of these would be missed, or another than theirs:
+token near it would be rare enough. A representative whose own token is rarer than all of these would be missed:
 ``docs/feedback.md`` has how often that is.
 """
 
@@ -25,9 +24,6 @@ __all__ = ["Names", "Sigma", "look_up"]
 GLANCED = 4
 """Nearest feedback vectors whose tokens tell what σ a representative may have."""
 
-CLEAR = 4
-"""Nearest feedback vectors that make clear which token a representative has, if it is the token of all of them."""
-
 Sigma: TypeAlias = Callable[[TokenIds], npt.NDArray[np.float64]]
 """Gives the σ of all representatives with given tokens, of shape (n,) or (n, m); negative for special ones and -1."""
 
@@ -37,17 +33,13 @@ class Names(NamedTuple):
 
     ``near`` (n, count) are the tokens of the nearest document vectors, in ``token_ids`` (n,) the most likely of each,
     -1 where there is none, and ``sigmas`` (n,) their σ, negative where there is none. In ``order`` are the numbers of
-    those that have a token, highest σ first. Of those that were clear at a glance, ``near`` has this token and no more.
+    those that have a token, highest σ first.
     """
 
     near: TokenIds
     token_ids: TokenIds
     sigmas: npt.NDArray[np.float64]
     order: npt.NDArray[np.int64]
-
-    def is_clear(self, number: int) -> bool:
-        """Whether a representative was not looked up, for its token was clear."""
-        return self.near.shape[1] > 1 and bool(self.near[number, 0] >= 0 and self.near[number, 1] < 0)
 
     @classmethod
     def of(cls, near: TokenIds, sigma: Sigma, special_ids: frozenset[int]) -> Names:
@@ -57,11 +49,10 @@ class Names(NamedTuple):
         >>> names.token_ids.tolist(), names.order.tolist()
         ([7, -1, 8], [2, 0])
         """
-        from colbert_prf.kernels.selection import falling
-
         token_ids = most_likely(near, special_ids)
         sigmas = sigma(token_ids)
-        return cls(near, token_ids, sigmas, falling(sigmas, 0.0))
+        order = np.argsort(-sigmas, kind="stable")
+        return cls(near, token_ids, sigmas, order[sigmas[order] >= 0])
 
 
 def look_up(
@@ -94,23 +85,22 @@ def look_up(
         How many are wanted, those of highest σ: others may stay without a name. All are looked up if left out, and
         where a source has no quick way to tell which are likely.
     """
-    from colbert_prf.kernels.naming import prospects
-
     glance = None if likely is None else source.glance(vectors, neighbours, feedback)
     if glance is None or likely is None:
         near = source.nearest_tokens(vectors, neighbours, feedback, workers).token_ids
         return Names.of(near, sigma, source.special_ids)
-    seen, first = glance.near.token_ids, likely + max(2, 2 * likely // 5)
-    near, hopes, waiting, num_first = prospects(seen, sigma(seen[:, :GLANCED]), CLEAR, first)
+    near = np.full_like(glance.near.token_ids, -1)
+    hopes = sigma(glance.near.token_ids[:, :GLANCED]).max(axis=1)
+    order = np.argsort(-hopes, kind="stable")
+    first, others = np.split(order, [likely + max(2, 2 * likely // 5)])
 
     def find(numbers: npt.NDArray[np.int64]) -> Names:
-        if len(numbers):
-            closer = glance.of(numbers)
-            source.look_closer(vectors[numbers], closer, feedback, workers)
-            near[numbers] = closer.near.token_ids
+        closer = glance.of(numbers)
+        source.look_closer(vectors[numbers], closer, feedback, workers)
+        near[numbers] = closer.near.token_ids
         return Names.of(near, sigma, source.special_ids)
 
-    names, others = find(waiting[:num_first]), waiting[num_first:]
+    names = find(first)
     if len(others) and len(names.order) >= likely:
         others = others[hopes[others] >= names.sigmas[names.order[likely - 1]]]
     return find(others) if len(others) else names

@@ -13,15 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
-from colbert_prf.feedback.base import (
-    Added,
-    Feedback,
-    LikelyTokens,
-    Sources,
-    expanded,
-    likely_tokens,
-    require_whole,
-)
+from colbert_prf.feedback.base import Added, Feedback, expanded, likely_tokens, require_whole
 from colbert_prf.feedback.clustering import (
     CLUSTERINGS,
     Clustering,
@@ -113,24 +105,19 @@ class ColbertPRF(Feedback):
         return DEFAULT_AS_PUBLISHED if self.compat == "paper" else DEFAULT
 
     def _learn(
-        self, query: EncodedQuery, documents: dict[str, int], source: FeedbackSource, workers: Workers
+        self, query: EncodedQuery, positions: npt.NDArray[np.int64], source: FeedbackSource, workers: Workers
     ) -> Expansion:
-        feedback, doc_ids = source.vectors_of(documents.values()), list(documents)
+        feedback, doc_ids = source.vectors_of(positions), source.doc_ids_of(positions)
         found = self._represent(feedback, workers)
         names = self._name(query, feedback, found, source, workers)
         chosen = names.order[: self.expansion_vectors]
-        # Not the feedback vectors themselves: what describes a ranking may be kept for long.
-        labels, owners, places, positions = found.labels, feedback.documents, feedback.places, feedback.positions
-        vectors = found.vectors[chosen]
-
-        def describe(number: int) -> tuple[LikelyTokens, Sources]:
-            members, near = np.flatnonzero(labels == chosen[number]), names.near[chosen[number]]
-            if names.is_clear(chosen[number]):
-                again, vector = source.vectors_of(positions), vectors[number : number + 1]
-                near = source.nearest_tokens(vector, self.neighbours, again).token_ids[0]
-            return likely_tokens(near, source.special_ids), sources_of(members, doc_ids, owners, places)
-
-        added = Added(vectors, names.token_ids[chosen], names.sigmas[chosen], describe)
+        added = Added(
+            found.vectors[chosen],
+            names.token_ids[chosen],
+            names.sigmas[chosen],
+            [likely_tokens(near, source.special_ids) for near in names.near[chosen]],
+            [sources_of(np.flatnonzero(found.labels == number), doc_ids, feedback) for number in chosen.tolist()],
+        )
         return expanded(self, query, added, doc_ids)
 
     def _represent(self, feedback: FeedbackVectors, workers: Workers) -> Representatives:

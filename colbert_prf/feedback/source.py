@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.index import Index, MemoryIndex
+from colbert_prf.index.arrays import rows_of
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.types import TokenIds, Vectors
@@ -28,7 +28,6 @@ ENTRIES = 10
 """Feedback vectors nearest to a vector, at least, of whose centroids those are that are looked at, or neighbours."""
 KEPT = 3
 """Vectors whose sketches are nearest, for each neighbour wanted, that are compared as they are stored."""
-_NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
 class FeedbackVectors(NamedTuple):
@@ -55,18 +54,11 @@ class FeedbackVectors(NamedTuple):
 
 
 def sources_of(
-    rows: npt.NDArray[np.int64],
-    names: Sequence[str],
-    documents: npt.NDArray[np.int64],
-    places: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.int64], doc_ids: Sequence[str], feedback: FeedbackVectors
 ) -> tuple[tuple[str, int], ...]:
-    """The name of the document of some feedback vectors, and their places in it.
-
-    >>> sources_of(np.array([0, 2]), ["d1", "d2"], documents=np.array([0, 0, 1]), places=np.array([0, 1, 0]))
-    (('d1', 0), ('d2', 0))
-    """
-    owners = [names[document] for document in documents[rows].tolist()]
-    return tuple(zip(owners, places[rows].tolist(), strict=True))
+    """The document of some feedback vectors, by the ids of all documents, and their places in it."""
+    owners = [doc_ids[document] for document in feedback.documents[rows].tolist()]
+    return tuple(zip(owners, feedback.places[rows].tolist(), strict=True))
 
 
 class NearTokens(NamedTuple):
@@ -123,6 +115,10 @@ class FeedbackSource(ABC):
         """The position of a document, if it is there."""
 
     @abstractmethod
+    def doc_ids_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
+        """The ids of some documents."""
+
+    @abstractmethod
     def has_vectors(self, position: int) -> bool:
         """Whether a document has any vector."""
 
@@ -164,13 +160,12 @@ class FeedbackSource(ABC):
             Nearest first.
         """
 
-    def vectors_of(self, positions: Iterable[int]) -> FeedbackVectors:
+    def vectors_of(self, positions: npt.NDArray[np.int64]) -> FeedbackVectors:
         """The vectors of some documents."""
-        places = np.fromiter(positions, dtype=np.int64)
-        parts = [self.document(int(position)) for position in places]
+        parts = [self.document(position) for position in positions.tolist()]
         lengths = [len(tokens) for _, tokens in parts]
         return FeedbackVectors(
-            places,
+            positions,
             np.concatenate([vectors for vectors, _ in parts]),
             np.concatenate([tokens for _, tokens in parts]),
             np.repeat(np.arange(len(parts)), lengths),
@@ -179,15 +174,13 @@ class FeedbackSource(ABC):
         )
 
 
-def source_of(
-    index: Index | Snapshot | MemoryIndex | FeedbackSource, known: Mapping[str, int] = _NOTHING
-) -> FeedbackSource:
-    """See an index as feedback does; the positions of documents that are known need not be looked for."""
+def source_of(index: Index | Snapshot | MemoryIndex | FeedbackSource) -> FeedbackSource:
+    """See an index as feedback does."""
     if isinstance(index, FeedbackSource):
         return index
     if isinstance(index, MemoryIndex):
         return MemorySource(index)
-    return SnapshotSource(index.snapshot if isinstance(index, Index) else index, known)
+    return SnapshotSource(index.snapshot if isinstance(index, Index) else index)
 
 
 class MemorySource(FeedbackSource):
@@ -220,6 +213,9 @@ class MemorySource(FeedbackSource):
     def find(self, doc_id: str) -> int | None:
         return self.index.doc_ids.index(doc_id) if doc_id in self.index.doc_ids else None
 
+    def doc_ids_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
+        return self.index.doc_ids_of(positions)
+
     def has_vectors(self, position: int) -> bool:
         return bool(self.index.offsets[position] < self.index.offsets[position + 1])
 
@@ -244,13 +240,10 @@ class SnapshotSource(FeedbackSource):
     ----------
     snapshot
         The generation.
-    known
-        Positions of some of its documents by their ids.
     """
 
-    def __init__(self, snapshot: Snapshot, known: Mapping[str, int] = _NOTHING) -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self.known = known
         self.num_documents = snapshot.manifest.num_documents
         self.special_ids = frozenset(snapshot.manifest.settings.special_ids)
 
@@ -277,7 +270,10 @@ class SnapshotSource(FeedbackSource):
         return self.snapshot.positions(doc_ids)
 
     def find(self, doc_id: str) -> int | None:
-        return self.known[doc_id] if doc_id in self.known else self.snapshot.find(doc_id)
+        return self.snapshot.find(doc_id)
+
+    def doc_ids_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
+        return self.snapshot.doc_ids_of(positions)
 
     def has_vectors(self, position: int) -> bool:
         segment, place = self.snapshot.place(position)
@@ -286,27 +282,30 @@ class SnapshotSource(FeedbackSource):
     def document(self, position: int) -> tuple[Vectors, TokenIds]:
         return self.snapshot.vectors(position), self.snapshot.token_ids(position)
 
-    def vectors_of(self, positions: Iterable[int]) -> FeedbackVectors:
-        from colbert_prf.kernels.rows import rows_of_documents
-
-        places = np.fromiter(positions, dtype=np.int64)
-        owners = [self.snapshot.place(place) for place in places.tolist()]
+    def vectors_of(self, positions: npt.NDArray[np.int64]) -> FeedbackVectors:
+        owners = [self.snapshot.place(place) for place in positions.tolist()]
         if len(segments := {id(segment): segment for segment, _ in owners}) > 1:
-            codes = np.concatenate([self.codes(place) for place in places.tolist()])
-            return super().vectors_of(places)._replace(codes=codes)
+            codes = np.concatenate([self.codes(place) for place in positions.tolist()])
+            return super().vectors_of(positions)._replace(codes=codes)
         # All in one segment: decoded at once.
         (segment,) = segments.values()
-        rows, documents, own = rows_of_documents(segment.offsets, np.array([place for _, place in owners]))
+        documents = np.array([place for _, place in owners])
+        starts = segment.offsets[documents]
+        lengths = segment.offsets[documents + 1] - starts
+        rows, numbers = rows_of(starts, lengths), np.repeat(np.arange(len(documents)), lengths)
         codes = segment.columns["codes"][rows].astype(np.int64)
-        return FeedbackVectors(places, segment.decode_rows(rows), segment.tokens(rows), documents, own, codes)
+        return FeedbackVectors(
+            positions, segment.decode_rows(rows), segment.tokens(rows), numbers, rows - starts[numbers], codes
+        )
 
     def glance(self, vectors: Vectors, count: int, feedback: FeedbackVectors) -> Glance:
-        from colbert_prf.kernels.neighbours import compare_all, values_of
+        from colbert_prf.kernels.neighbours import compare_all
 
-        pad, wide = self.snapshot.codec.pad, max(count, ENTRIES)
-        rows, similarities = compare_all(pad(vectors), pad(feedback.vectors), wide)
-        near = NearTokens(values_of(feedback.token_ids, rows, count), np.ascontiguousarray(similarities[:, :count]))
-        return Glance(near, values_of(feedback.codes, rows, wide))
+        pad = self.snapshot.codec.pad
+        rows, similarities = compare_all(pad(vectors), pad(feedback.vectors), max(count, ENTRIES))
+        token_ids = np.where(rows < 0, np.int32(-1), feedback.token_ids[rows])[:, :count]
+        near = NearTokens(np.ascontiguousarray(token_ids), np.ascontiguousarray(similarities[:, :count]))
+        return Glance(near, np.where(rows < 0, -1, feedback.codes[rows]))
 
     def nearest_tokens(
         self, vectors: Vectors, count: int, feedback: FeedbackVectors, workers: Workers = ALONE
@@ -343,7 +342,6 @@ class SnapshotSource(FeedbackSource):
         """Replace what is near some vectors by what is nearer in the index."""
         from colbert_prf.kernels.neighbours import nearest_sketches, settle
         from colbert_prf.kernels.probes import REACH, near_probes
-        from colbert_prf.kernels.rows import ranges_of_documents
         from colbert_prf.kernels.sketches import sketch_codec
 
         codec, count = self.snapshot.codec, near.token_ids.shape[1]
@@ -352,7 +350,9 @@ class SnapshotSource(FeedbackSource):
         for segment, start, sketched in zip(self.snapshot.segments, self.snapshot.starts, sketches, strict=False):
             if not len(segment.token_ids):
                 continue
-            seen = ranges_of_documents(segment.offsets, feedback.positions, int(start))
+            here = feedback.positions - start
+            here = here[(here >= 0) & (here < len(segment))]
+            seen = np.stack([segment.offsets[here], segment.offsets[here + 1]], axis=1)
             rows = nearest_sketches(
                 vectors, probes, sketched, coarse, seen, segment.token_ids, *near, kept=KEPT * count
             ).rows

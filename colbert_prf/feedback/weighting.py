@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal, get_args
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from colbert_prf.feedback.source import FeedbackSource
 from colbert_prf.types import EncodedQuery, TokenIds, Vectors
 
-__all__ = ["UNNAMED", "WEIGHTINGS", "Weighting", "inverse_frequency", "weigh"]
+__all__ = ["UNNAMED", "WEIGHTINGS", "Weighting", "inverse_frequency", "is_unnamed", "weigh"]
 
 Weighting = Literal["idf", "ictf", "cosine"]
 WEIGHTINGS: tuple[str, ...] = get_args(Weighting)
@@ -41,19 +42,27 @@ def weigh(
     sigmas
         Of the shape of ``token_ids``.
     """
-    from colbert_prf.kernels.naming import inverse_frequencies
-
     frequencies, total = source.document_frequencies, source.num_documents
     if method == "ictf":
         frequencies = source.collection_frequencies
         total = int(frequencies.sum())
-    special = np.fromiter(source.special_ids, np.int32)
-    sigmas = inverse_frequencies(token_ids.ravel(), special, frequencies, total, UNNAMED).reshape(token_ids.shape)
+    unnamed = is_unnamed(token_ids, source.special_ids)
+    sigmas = np.where(unnamed, UNNAMED, inverse_frequency(frequencies, token_ids, total))
     if method == "cosine":
         lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)[:, None] * np.linalg.norm(query.vectors, axis=1)
         cosines = np.maximum((vectors @ query.vectors.T / lengths).mean(axis=1), 0)
-        sigmas = np.where(sigmas == UNNAMED, UNNAMED, cosines.reshape(-1, *[1] * (token_ids.ndim - 1)))
+        sigmas = np.where(unnamed, UNNAMED, cosines.reshape(-1, *[1] * (token_ids.ndim - 1)))
     return np.asarray(sigmas)
+
+
+def is_unnamed(token_ids: TokenIds, special_ids: Collection[int]) -> npt.NDArray[np.bool_]:
+    """Whether each token is special or none at all; the same as ``np.isin``, which takes long for so few.
+
+    >>> is_unnamed(np.array([7, 101, -1], np.int32), {101}).tolist()
+    [False, True, True]
+    """
+    special = np.fromiter(special_ids, np.int32, len(special_ids))
+    return np.asarray((token_ids < 0) | (token_ids[..., np.newaxis] == special).any(axis=-1))
 
 
 def inverse_frequency(
@@ -64,6 +73,7 @@ def inverse_frequency(
     >>> inverse_frequency(np.array([9, 0]), np.array([0, 1, 7]), 99).round(3).tolist()
     [2.303, 4.605, 4.605]
     """
-    known = token_ids < len(frequencies)
-    counts = np.where(known, frequencies[np.where(known, token_ids, 0)], 0)
+    known = (token_ids >= 0) & (token_ids < len(frequencies))
+    counts = np.zeros(token_ids.shape, np.int64)
+    counts[known] = frequencies[token_ids[known]]
     return np.log((total + 1) / (counts + 1))

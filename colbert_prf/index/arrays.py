@@ -23,7 +23,7 @@ from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.durable import sync_file
 from colbert_prf.index.files import open_file, refuse_link, unreadable
 
-__all__ = ["Array", "ArrayInfo", "ArrayWriter", "check_array", "open_array", "write_array"]
+__all__ = ["Array", "ArrayInfo", "ArrayWriter", "check_array", "open_array", "rows_of", "write_array"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -201,3 +201,13 @@ def _data_start(file: BinaryIO, path: Path, info: ArrayInfo) -> int:
 
 def _description(dtype: np.dtype[Any], shape: tuple[int, ...]) -> dict[str, Any]:
     return {"descr": dtype.str, "fortran_order": False, "shape": shape}
+
+
+def rows_of(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The rows of runs, one run after the other.
+
+    >>> rows_of(np.array([7, 2]), np.array([2, 3])).tolist()
+    [7, 8, 2, 3, 4]
+    """
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import IndexFormatError
-from colbert_prf.index.arrays import Array, ArrayInfo, open_array
+from colbert_prf.index.arrays import Array, ArrayInfo, open_array, rows_of
 from colbert_prf.index.batch import BATCH_VECTORS, Batch
 from colbert_prf.index.blobs import Blobs, blob_forms
 from colbert_prf.index.codec import Codec, all_cores
@@ -26,7 +26,7 @@ from colbert_prf.types import TokenIds, Vectors
 if TYPE_CHECKING:
     from colbert_prf.kernels.sketches import Sketches
 
-__all__ = ["Segment", "rows_of"]
+__all__ = ["Segment"]
 
 
 class Segment:
@@ -302,9 +302,3 @@ def _deletion_forms(num_documents: int) -> dict[str, Form]:
         "deleted": Form.of(np.uint8, shape=(-(-num_documents // 8),)),
         "frequencies": Form.of(np.uint32, shape=(None,)),
     }
-
-
-def rows_of(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The rows of runs, one run after the other."""
-    before = np.cumsum(lengths) - lengths
-    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())

@@ -6,14 +6,11 @@ from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
 from numpy.typing import NDArray
 
-from colbert_prf.kernels.compiled import Array, compiled, intrinsic
+from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.parallel import run
-from colbert_prf.kernels.simd import COLUMNS, FLOAT, INT32, INT64, ROWS, Arrays, add_tile, int64, vector
+from colbert_prf.kernels.simd import COLUMNS, ROWS, float_tile
 
 __all__ = ["MAX_VECTORS", "copy_row", "squared_distances", "squared_distances_definition"]
 
@@ -34,35 +31,6 @@ def copy_row(source: Array, target: Array) -> None:
     """``target[:] = source``, which itself takes numba four seconds to compile, for the text of an error message."""
     for i in range(len(source)):
         target[i] = source[i]
-
-
-@intrinsic
-def _squares(_context: Any, blocks: Any, first: Any, dim: Any, out: Any) -> Any:
-    """The squares of the sixteen vectors of a block, rounded exactly as products in :func:`_distance_tile`.
-
-    For j in 0..15, with ``first`` the first of the block::
-
-        out[first + j] = sum(blocks[first // 16, d, j] ** 2 for d in range(dim))
-    """
-    signature = types.void(blocks, types.int64, types.int64, out)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        arrays = Arrays(context, builder, signature, values)
-        blocks, first, dim, out = arrays
-        eight = vector(FLOAT, 8)
-        (sums,) = arrays.accumulators(1, 2, eight, 0.0)
-        start = builder.mul(first, dim)
-        with cgutils.for_range_slice(builder, int64(0), dim, int64(1), INT64, inc=True) as (d, _):
-            place = builder.add(start, builder.mul(d, int64(COLUMNS)))
-            for half, variable in enumerate(sums):
-                value = arrays.load(blocks, builder.add(place, int64(8 * half)), eight)
-                product = builder.fmul(value, value, flags=["contract"])
-                builder.store(builder.fadd(product, builder.load(variable), flags=["contract"]), variable)
-        for half, variable in enumerate(sums):
-            arrays.store(builder.load(variable), out, builder.add(first, int64(8 * half)))
-        return context.get_dummy_value()
-
-    return signature, generate
 
 
 @compiled()
@@ -89,63 +57,16 @@ def _prepare(vectors: Array) -> Any:
     for i in range(num_vectors, width):
         for d in range(dim):
             centred[i, d] = blocks[-1, d, i % COLUMNS] = 0
-    for first in range(0, width, COLUMNS):
-        _squares(blocks, first, dim, squares)
+    tile = np.empty((ROWS, COLUMNS), np.float32)
+    for row in range(0, width, ROWS):
+        first = row // COLUMNS * COLUMNS
+        float_tile(centred, row, dim, blocks, first * dim, COLUMNS, tile, 0, COLUMNS)
+        for r in range(ROWS):
+            squares[row + r] = tile[r, row + r - first]
     finite = True
     for square in squares:
         finite &= np.isfinite(square)
     return finite, centred, blocks, squares
-
-
-@intrinsic
-def _distance_tile(
-    _context: Any, vectors: Any, row: Any, dim: Any, blocks: Any, first: Any, squares: Any, out: Any, width: Any
-) -> Any:
-    """Squared distances of four vectors and the sixteen of a block.
-
-    For r in 0..3 and j in 0..15, with ``blocks`` as in :func:`squared_distances` and ``first`` the first of its block::
-
-        product = sum(vectors[row + r, d] * blocks[first // 16, d, j] for d in range(dim))
-        out[row + r, first + j] = max(squares[row + r] + squares[first + j] - 2 * product, 0)
-
-    and if ``first > row``, to the right of the diagonal, also ``out[first + j, row + r]``.
-    """
-    integer = types.int64
-    signature = types.void(vectors, integer, integer, blocks, integer, squares, out, integer)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        arrays = Arrays(context, builder, signature, values)
-        vectors, row, dim, blocks, first, squares, out, width = arrays
-        eight = vector(FLOAT, 8)
-        sums = arrays.accumulators(ROWS, 2, eight, 0.0)
-        add_tile(arrays, sums, vectors, row, dim, blocks, builder.mul(first, dim), int64(COLUMNS))
-        twice, nothing = (ir.Constant(eight, [value] * 8) for value in (2.0, 0.0))
-        tile: list[list[Any]] = []
-        for r, own in enumerate(sums):
-            number = builder.add(row, int64(r))
-            square = arrays.splat(arrays.load(squares, number, FLOAT), eight)
-            tile.append([])
-            for half, variable in enumerate(own):
-                column = builder.add(first, int64(8 * half))
-                both = builder.fadd(square, arrays.load(squares, column, eight))
-                value = builder.fsub(both, builder.fmul(builder.load(variable), twice))
-                value = builder.select(builder.fcmp_ordered(">", value, nothing), value, nothing)
-                arrays.store(value, out, builder.add(builder.mul(number, width), column))
-                tile[r].append(value)
-        with builder.if_then(builder.icmp_signed(">", first, row)):
-            for j in range(COLUMNS):
-                place = builder.add(builder.mul(builder.add(first, int64(j)), width), row)
-                arrays.store(_column(builder, [own[j // 8] for own in tile], j % 8), out, place)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-def _column(builder: ir.IRBuilder, rows: list[Any], lane: int) -> Any:
-    """One lane of each of four vectors of eight."""
-    pair, both = (ir.Constant(vector(INT32, len(lanes)), lanes) for lanes in ([lane, 8 + lane], [0, 1, 2, 3]))
-    first, second = (builder.shuffle_vector(*rows[r : r + 2], pair) for r in (0, 2))
-    return builder.shuffle_vector(first, second, both)
 
 
 @compiled()
@@ -154,13 +75,24 @@ def _distances(
 ) -> None:
     """``out[i, j] = out[j, i] = |v_i|² + |v_j|² - 2 v_i·v_j`` for the blocks of i in ``[start, stop)`` and i <= j.
 
-    What is not of two of the ``num_vectors`` is zero.
+    What is not of two of the ``num_vectors`` is zero. Squares are products of the same kernel, so that equal vectors
+    are at distance zero exactly.
     """
+    width, dim = vectors.shape
+    tile = np.empty((ROWS, COLUMNS), np.float32)
     for row in range(start * COLUMNS, stop * COLUMNS, ROWS):
-        for block in range(row // COLUMNS, len(blocks)):
-            _distance_tile(vectors, row, vectors.shape[1], blocks, block * COLUMNS, squares, out, out.shape[1])
+        for first in range(row // COLUMNS * COLUMNS, width, COLUMNS):
+            float_tile(vectors, row, dim, blocks, first * dim, COLUMNS, tile, 0, COLUMNS)
+            for r in range(ROWS):
+                for j in range(COLUMNS):
+                    distance = squares[row + r] + squares[first + j] - np.float32(2) * tile[r, j]
+                    tile[r, j] = out[row + r, first + j] = max(distance, np.float32(0))
+            if first > row:  # to the right of the diagonal
+                for j in range(COLUMNS):
+                    for r in range(ROWS):
+                        out[first + j, row + r] = tile[r, j]
         for i in range(row, row + ROWS):
-            for j in range(num_vectors, out.shape[1]):
+            for j in range(num_vectors, width):
                 out[i, j] = 0
 
 

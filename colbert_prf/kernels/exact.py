@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,21 +26,21 @@ from colbert_prf.kernels.byte_query import ByteQuery, byte_query
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.lanes import CHUNK, LANES, LOWEST, best_of_4, best_of_8, best_of_10, best_of_12, best_of_16
-from colbert_prf.kernels.parallel import share
+from colbert_prf.kernels.parallel import WorkQueue
 from colbert_prf.kernels.residuals import ResidualCodec, levels_of, scale_and_gain
-from colbert_prf.kernels.simd import AHEAD, COLUMNS, ROWS, first_part, float_tile, leave, next_part, prefetch
+from colbert_prf.kernels.simd import AHEAD, COLUMNS, ROWS, float_tile, prefetch, take
 
 __all__ = [
     "PackedVectors",
-    "Use",
     "maxsim_definition",
     "maxsim_of_packed",
     "maxsim_of_vectors",
+    "packed_kernel",
     "similarities_definition",
+    "vectors_kernel",
+    "worthwhile_threads",
 ]
 
-Use: TypeAlias = Callable[[NDArray[np.float32]], object]
-"""What is done with the scores of some documents."""
 AT_ONCE = 16
 """Documents a thread takes at once."""
 WORTH_A_THREAD = 48
@@ -175,13 +176,12 @@ def _maxsim_of_codes(
     weights: Array,
     store: PackedVectors,
     documents: Array,
-    shared: Array,
-    until: int,
+    taken: Array,
     out: Array,
 ) -> None:
     best, whole = np.empty(query.table.shape[1], np.float32), store.packed.shape[1] % CHUNK == 0
     room, stop = _room(store, LANES if whole else max(LANES, _longest(store.offsets, documents))), len(documents)
-    start = first_part(shared, AT_ONCE)
+    start = take(taken, AT_ONCE)
     while start < stop:
         for position in range(start, min(start + AT_ONCE, stop)):
             first, count = _rows_of(store.offsets, documents[position])
@@ -195,8 +195,7 @@ def _maxsim_of_codes(
                 _best_of_document(query, len(weights), room, 0, max(count, LANES), 0, best)
             if count:
                 out[position] = _weighted_sum(weights, best)
-        start = next_part(shared, start, AT_ONCE, until)
-    leave(shared, until)
+        start = take(taken, AT_ONCE)
 
 
 @compiled()
@@ -241,14 +240,13 @@ def _maxsim_of_vectors(
     half: bool,
     offsets: Array,
     documents: Array,
-    shared: Array,
-    until: int,
+    taken: Array,
     out: Array,
 ) -> None:
     dim, width = columns.shape
     rows = np.zeros((_longest(offsets, documents) + ROWS, dim), np.float32)
     products, best = np.empty((ROWS, COLUMNS), np.float32), np.empty(width, np.float32)
-    start = first_part(shared, AT_ONCE)
+    start = take(taken, AT_ONCE)
     while start < len(documents):
         for position in range(start, min(start + AT_ONCE, len(documents))):
             first, count = _rows_of(offsets, documents[position])
@@ -256,34 +254,29 @@ def _maxsim_of_vectors(
                 _widen(vectors, half, first, count, rows)
                 _best_of_rows(rows, count, columns, products, best)
                 out[position] = _weighted_sum(weights, best)
-        start = next_part(shared, start, AT_ONCE, until)
-    leave(shared, until)
+        start = take(taken, AT_ONCE)
 
 
-def _scored(
-    kernel: Callable[[NDArray[np.int64], int, NDArray[np.float32]], object],
-    count: int,
-    threads: int,
-    executor: Executor | None,
-    first: int,
-    beside: Use | None,
-) -> NDArray[np.float32]:
-    """What a kernel makes of ``count`` documents, on as many threads as have something to do."""
-    out = np.full(count, -np.inf, np.float32)
-    share(
-        lambda shared, until: kernel(shared, until, out),
-        threads=max(1, min(threads, count // WORTH_A_THREAD)),
-        executor=executor,
-        first=first,
-        beside=None if beside is None else lambda: beside(out[:first]),
-    )
-    return out
+def worthwhile_threads(num_documents: int, threads: int) -> int:
+    """As many threads as have something to do."""
+    return max(1, min(threads, num_documents // WORTH_A_THREAD))
 
 
 def _columns(queries: NDArray[np.float32]) -> NDArray[np.float32]:
     columns = np.zeros((queries.shape[1], padded(len(queries))), np.float32)
     columns[:, : len(queries)] = queries.T
     return columns
+
+
+def packed_kernel(
+    query: ByteQuery,
+    weights: NDArray[np.float32],
+    store: PackedVectors,
+    documents: NDArray[np.int64],
+    out: NDArray[np.float32],
+) -> Callable[[], None]:
+    """What :func:`maxsim_of_packed` does, for a :class:`~.parallel.WorkQueue`; ``out`` starts at minus infinity."""
+    return partial(_maxsim_of_codes, query, weights, store, documents, np.zeros(1, np.int64), out)
 
 
 def maxsim_of_packed(
@@ -294,8 +287,6 @@ def maxsim_of_packed(
     *,
     threads: int = 1,
     executor: Executor | None = None,
-    first: int = 0,
-    beside: Use | None = None,
 ) -> NDArray[np.float32]:
     """Weighted MaxSim of documents over their decoded vectors.
 
@@ -306,20 +297,30 @@ def maxsim_of_packed(
     weights : float32 of shape (num_queries,)
     documents : int64 of shape (num_candidates,)
         Ascending order reads the store in order.
-    first : int
-        Documents that are scored before the others.
-    beside : callable, optional
-        What the calling thread does with their scores while other threads score the others.
 
     Returns
     -------
     float32 of shape (num_candidates,)
     """
+    out = np.full(len(documents), -np.inf, np.float32)
+    kernel = packed_kernel(query, weights, store, documents, out)
+    WorkQueue([kernel], threads=worthwhile_threads(len(documents), threads), executor=executor).finish()
+    return out
 
-    def kernel(shared: NDArray[np.int64], until: int, out: NDArray[np.float32]) -> None:
-        _maxsim_of_codes(query, weights, store, documents, shared, until, out)
 
-    return _scored(kernel, len(documents), threads, executor, first, beside)
+def vectors_kernel(
+    queries: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    vectors: NDArray[np.float32] | NDArray[np.float16],
+    offsets: NDArray[np.int64],
+    documents: NDArray[np.int64],
+    out: NDArray[np.float32],
+) -> Callable[[], None]:
+    """What :func:`maxsim_of_vectors` does, for a :class:`~.parallel.WorkQueue`; ``out`` starts at minus infinity."""
+    half = vectors.dtype == np.float16
+    stored = vectors.view(np.uint16) if half else vectors
+    taken = np.zeros(1, np.int64)
+    return partial(_maxsim_of_vectors, _columns(queries), weights, stored, half, offsets, documents, taken, out)
 
 
 def maxsim_of_vectors(
@@ -331,8 +332,6 @@ def maxsim_of_vectors(
     *,
     threads: int = 1,
     executor: Executor | None = None,
-    first: int = 0,
-    beside: Use | None = None,
 ) -> NDArray[np.float32]:
     """Weighted MaxSim of documents over stored vectors of shape (num_vectors, dim), float32 or float16.
 
@@ -340,11 +339,7 @@ def maxsim_of_vectors(
     >>> maxsim_of_vectors(one, np.array([1, 0.5], np.float32), -one, np.array([0, 1, 2]), np.array([1])).tolist()
     [-0.5]
     """
-    half = vectors.dtype == np.float16
-    stored = vectors.view(np.uint16) if half else vectors
-    columns = _columns(queries)
-
-    def kernel(shared: NDArray[np.int64], until: int, out: NDArray[np.float32]) -> None:
-        _maxsim_of_vectors(columns, weights, stored, half, offsets, documents, shared, until, out)
-
-    return _scored(kernel, len(documents), threads, executor, first, beside)
+    out = np.full(len(documents), -np.inf, np.float32)
+    kernel = vectors_kernel(queries, weights, vectors, offsets, documents, out)
+    WorkQueue([kernel], threads=worthwhile_threads(len(documents), threads), executor=executor).finish()
+    return out

@@ -30,8 +30,6 @@ from colbert_prf.kernels.simd import (
 __all__ = ["ByteTable", "byte_table", "centroid_scores", "interact", "interact_definition", "largest_scores", "padded"]
 
 
-_ROWS_AT_ONCE = 64
-"""Centroids whose scores NumPy compares at once."""
 CODES_AHEAD = 4
 """A document takes less time than its codes to arrive: so many are on their way, and their offsets before them."""
 WORTH_A_THREAD = 2000
@@ -125,10 +123,7 @@ def largest_scores(table: ByteTable) -> NDArray[np.float32]:
     >>> largest_scores(byte_table(np.array([[0.0, 1.0], [0.5, -1.0]], np.float32))).round(2)
     array([0.5, 1. ], dtype=float32)
     """
-    values = table.values
-    if not len(values) % _ROWS_AT_ONCE:  # NumPy is fast where many numbers lie side by side
-        values = values.reshape(_ROWS_AT_ONCE, -1).max(axis=0).reshape(-1, values.shape[1])
-    return np.asarray(table.low + table.step * values.max(axis=0).astype(np.float32))
+    return np.asarray(table.low + table.step * table.values.max(axis=0).astype(np.float32))
 
 
 def interact_definition(

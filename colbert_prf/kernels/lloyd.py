@@ -16,16 +16,12 @@ from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
 from numpy.typing import NDArray
 
-from colbert_prf.kernels.compiled import Array, compiled, intrinsic
+from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.distances import copy_row, squared_distances
 from colbert_prf.kernels.parallel import run
 from colbert_prf.kernels.seeding import check_clustering, choose_seeds, draw_uniforms
-from colbert_prf.kernels.simd import COLUMNS, FLOAT, INT32, Arrays, vector
 
 __all__ = ["Clusters", "kmeans", "lloyd", "lloyd_definition"]
 
@@ -76,40 +72,21 @@ def lloyd_definition(
     return labels, centroids
 
 
-@intrinsic
-def _nearest_of_sixteen(
-    _context: Any, sums: Any, width: Any, scales: Any, halves: Any, column: Any, apart: Any, nearest: Any
-) -> Any:
-    """The centroid nearest to each of sixteen vectors, of equals the first, and how far it is.
+@compiled(fastmath={"contract"})
+def _find_nearest(sums: Array, scales: Array, halves: Array, apart: Array, nearest: Array) -> None:
+    """The centroid nearest to each vector, of equals the first, and how far it is: ``sums[k] * scales[k] - halves[k]``.
 
-    For i in ``column`` .. ``column`` + 15, with ``sums`` (num_clusters, width), ``scales`` and ``halves``
-    (num_clusters,) float32::
-
-        apart[i] = min(sums[k, i] * scales[k] - halves[k] for k in range(num_clusters))
-        nearest[i] = the k of it, int32
+    One centroid after the other, and without branches: such a loop becomes vector instructions.
     """
-    number = types.int64
-    signature = types.void(sums, number, scales, halves, number, apart, nearest)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        arrays = Arrays(context, builder, signature, values)
-        sums, width, scales, halves, column, apart, nearest = arrays
-        count = context.make_array(signature.args[2])(context, builder, values[2]).nitems
-        floats, ints = vector(FLOAT, COLUMNS), vector(INT32, COLUMNS)
-        best, which = arrays.accumulators(1, 1, floats, float("inf"))[0][0], arrays.accumulators(1, 1, ints, 0)[0][0]
-        with cgutils.for_range(builder, count) as loop:
-            row = arrays.load(sums, builder.add(builder.mul(loop.index, width), column), floats)
-            scale, half = (arrays.splat(arrays.load(of, loop.index, FLOAT), floats) for of in (scales, halves))
-            distance = builder.fsub(builder.fmul(row, scale, flags=["contract"]), half, flags=["contract"])
-            nearer = builder.fcmp_ordered("<", distance, builder.load(best))
-            own = arrays.splat(builder.trunc(loop.index, INT32), ints)
-            builder.store(builder.select(nearer, distance, builder.load(best)), best)
-            builder.store(builder.select(nearer, own, builder.load(which)), which)
-        arrays.store(builder.load(best), apart, column)
-        arrays.store(builder.load(which), nearest, column)
-        return context.get_dummy_value()
-
-    return signature, generate
+    for i in range(len(apart)):
+        apart[i] = np.inf
+    for k in range(len(scales)):
+        row, scale, half = sums[k], scales[k], halves[k]
+        for i in range(len(apart)):
+            distance = row[i] * scale - half
+            nearer = distance < apart[i]
+            apart[i] = distance if nearer else apart[i]
+            nearest[i] = np.int32(k) if nearer else nearest[i]
 
 
 @compiled()
@@ -117,8 +94,7 @@ def _assign(
     sums: Array, scales: Array, halves: Array, margin: float, labels: Array, counts: Array, apart: Array, nearest: Array
 ) -> int:
     """Move vectors to the nearest centroid, and say how many moved; ``apart`` becomes their distances to it."""
-    for column in range(0, len(apart), COLUMNS):
-        _nearest_of_sixteen(sums, len(apart), scales, halves, column, apart, nearest)
+    _find_nearest(sums, scales, halves, apart, nearest)
     moved = 0
     for i in range(len(labels)):
         own = labels[i]

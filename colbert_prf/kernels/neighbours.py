@@ -24,7 +24,6 @@ __all__ = [
     "nearest_definition",
     "nearest_sketches",
     "settle",
-    "values_of",
 ]
 
 CERTAIN = 2
@@ -319,17 +318,3 @@ def compare_all(vectors: NDArray[np.float32], stored: NDArray[np.float32], count
     if len(stored) < ROWS:
         return nearest_definition(vectors, stored, count)
     return Neighbours(*_compare_all(vectors, stored, padded(len(vectors)), count))
-
-
-@compiled()
-def values_of(values: Array, rows: Array, count: int) -> Any:
-    """``values[rows[:, :count]]``, and -1 where the row is.
-
-    >>> values_of(np.array([7, 8, 9]), np.array([[2, 0, 1], [1, -1, -1]]), 2).tolist()
-    [[9, 7], [8, -1]]
-    """
-    out = np.empty((rows.shape[0], count), values.dtype)
-    for i in range(rows.shape[0]):
-        for j in range(count):
-            out[i, j] = values[rows[i, j]] if rows[i, j] >= 0 else NONE
-    return out

@@ -1,6 +1,6 @@
 """Run a kernel over ranges of documents on several threads.
 
-Kernels are compiled with ``nogil`` and take ``(start, stop)``, or a counter from which they take ranges themselves; no
+Kernels are compiled with ``nogil`` and take ``(start, stop)``, or take items themselves from a counter; no
 ``prange``, because numba's default threading layer ('workqueue') aborts the process when two Python threads enter it at
 once. Each range writes its own part of the result, so the result does not depend on the number of threads.
 """
@@ -8,13 +8,10 @@ once. Each range writes its own part of the result, so the result does not depen
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import Executor, Future
 from typing import Any, TypedDict
 
-import numpy as np
-from numpy.typing import NDArray
-
-__all__ = ["ALONE", "Workers", "run", "share"]
+__all__ = ["ALONE", "WorkQueue", "Workers", "run"]
 
 
 class Workers(TypedDict):
@@ -24,8 +21,6 @@ class Workers(TypedDict):
     executor: Executor | None
 
 
-NEVER = 1 << 62
-"""Of threads to begin: more than there are."""
 ALONE: Workers = {"threads": 1, "executor": None}
 """The calling thread."""
 
@@ -79,53 +74,46 @@ def run(
     _wait_for(others)
 
 
-def share(
-    kernel: Callable[[NDArray[np.int64], int], object],
-    *,
-    threads: int = 1,
-    executor: Executor | None = None,
-    first: int = 0,
-    beside: Callable[[], object] | None = None,
-) -> None:
-    """Call ``kernel(shared, until)`` on each thread; each takes work from what is left of it until there is none.
+class WorkQueue:
+    """Work under way on other threads, in which the calling thread takes part when it wants the result.
 
-    No thread comes back to the interpreter before all is done, so none waits for another that keeps it busy.
+    Each thread calls every kernel in turn; a kernel takes items from a counter of its own (:func:`~.simd.take`) until
+    none is left. No thread comes back to the interpreter between two items, so none waits for one that keeps it busy.
 
     Parameters
     ----------
-    kernel : callable
-        A function that releases the GIL, of how many items were taken, how many threads have begun, how many items of
-        the parts with first items are done, and how many first items there are, ``shared`` (4,). It leaves early once
-        ``until`` threads have begun and the first items are taken; see :func:`~.simd.first_part`, ``next_part`` and
-        ``leave``.
+    kernels : sequence of callables
+        Without arguments; each releases the GIL.
     threads : int
         The calling thread is one of them.
     executor : concurrent.futures.Executor, optional
-        Where the other ``threads - 1`` run; without it, everything runs here.
-    first : int
-        Items that are to be done before anything is done beside.
-    beside : callable, optional
-        What the calling thread does once the others have begun, before it takes part to the end.
+        Where the other ``threads - 1`` begin at once; without it, everything waits for :meth:`finish`.
 
     Examples
     --------
-    >>> share(lambda shared, until: print("at work"), beside=lambda: print("beside"))
-    at work
-    beside
+    >>> queue = WorkQueue([lambda: print("at work")])
+    >>> print("meanwhile")
+    meanwhile
+    >>> queue.finish()
     at work
     """
-    shared = np.array([0, 0, 0, first])
-    others = [executor.submit(kernel, shared, NEVER) for _ in range(threads - 1)] if executor is not None else []
-    try:
-        if beside is not None:
-            # To begin the others need the interpreter, which this thread gives up while it works.
-            kernel(shared, len(others) + 1)
-            while shared[2] < first:  # a thread was interrupted in the midst of them
-                wait(others, timeout=1e-4)
-            beside()
-        kernel(shared, NEVER)
-    finally:
-        _wait_for(others)
+
+    def __init__(
+        self, kernels: Sequence[Callable[[], object]], *, threads: int = 1, executor: Executor | None = None
+    ) -> None:
+        self._kernels = kernels
+        self._others = [executor.submit(self._work) for _ in range(threads - 1)] if executor is not None else []
+
+    def _work(self) -> None:
+        for kernel in self._kernels:
+            kernel()
+
+    def finish(self) -> None:
+        """Work until all is done."""
+        try:
+            self._work()
+        finally:
+            _wait_for(self._others)
 
 
 def _wait_for(others: Sequence[Future[Any]]) -> None:

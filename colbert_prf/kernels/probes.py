@@ -8,17 +8,15 @@ near it, some ninety of thousands.
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.byte_products import byte_tile_once, largest_digits, round_to_digits, wide_byte_tile_once
-from colbert_prf.kernels.compiled import Array, compiled, intrinsic
+from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.parallel import run
-from colbert_prf.kernels.simd import COLUMNS, FLOAT, ROWS, Arrays, check_dim, prefetch, vector
+from colbert_prf.kernels.simd import COLUMNS, ROWS, check_dim, prefetch
 
 __all__ = [
     "NONE",
@@ -95,22 +93,13 @@ class ByteCentroids(NamedTuple):
     radii: NDArray[np.float32]
 
 
-@intrinsic
-def _any_promised(_context: Any, products: Any, place: Any, reaches: Any, column: Any, radius: Any, least: Any) -> Any:
-    """Whether ``products[place + j] + radius * reaches[column + j] > least[column + j]`` for some j of 16."""
-    number = types.int64
-    signature = types.boolean(products, number, reaches, number, types.float32, least)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        arrays = Arrays(context, builder, signature, values)
-        products, place, reaches, column, radius, least = arrays
-        floats = vector(FLOAT, COLUMNS)
-        reach = builder.fmul(arrays.load(reaches, column, floats), arrays.splat(radius, floats))
-        promise = builder.fadd(arrays.load(products, place, floats), reach)
-        more = builder.fcmp_ordered(">", promise, arrays.load(least, column, floats))
-        return arrays.call(f"llvm.vector.reduce.or.v{COLUMNS}i1", ir.IntType(1), more)
-
-    return signature, generate
+@compiled()
+def _any_promised(products: Array, reaches: Array, radius: np.float32, least: Array, column: int) -> bool:
+    """Whether ``products[i] + radius * reaches[i] > least[i]`` for some i of sixteen from ``column`` on."""
+    promised = False
+    for i in range(column, column + COLUMNS):  # all of them, so that there is no branch
+        promised |= products[i] + radius * reaches[i] > least[i]
+    return promised
 
 
 @compiled()
@@ -152,7 +141,7 @@ def _probe(
         for centroid in range(first, min(first + ROWS, num_centroids)):
             products, radius = tile[centroid - row], radii[centroid]
             for column in range(0, width, COLUMNS):
-                if not _any_promised(tile, (centroid - row) * width + column, reaches, column, radius, least):
+                if not _any_promised(products, reaches, radius, least, column):
                     continue
                 for i in range(column, min(column + COLUMNS, num_vectors)):
                     promise = products[i] + reaches[i] * radius

@@ -10,13 +10,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
 from numpy.typing import NDArray
 
-from colbert_prf.kernels.compiled import Array, compiled, intrinsic
-from colbert_prf.kernels.simd import COLUMNS, FLOAT, INT64, Arrays, int64, vector
+from colbert_prf.kernels.compiled import Array, compiled
+from colbert_prf.kernels.simd import COLUMNS
 
 __all__ = ["check_clustering", "choose_seeds", "choose_seeds_definition", "draw_uniforms"]
 
@@ -65,27 +62,13 @@ def choose_seeds_definition(
     return np.array(seeds, np.int64)
 
 
-@intrinsic
-def _potential(_context: Any, closest: Any, distances: Any, place: Any, width: Any) -> Any:
-    """The sum of squared distances to the nearest seed if the vector at some place became one.
-
-    With ``width`` a multiple of 16, ``sum(min(closest[i], distances[place, i]) for i in range(width))``, float32.
-    """
-    signature = types.float32(closest, distances, types.int64, types.int64)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        arrays = Arrays(context, builder, signature, values)
-        closest, distances, place, width = arrays
-        floats = vector(FLOAT, COLUMNS)
-        ((total,),) = arrays.accumulators(1, 1, floats, 0.0)
-        start = builder.mul(place, width)
-        with cgutils.for_range_slice(builder, int64(0), width, int64(COLUMNS), INT64, inc=True) as (i, _):
-            known, other = arrays.load(closest, i, floats), arrays.load(distances, builder.add(start, i), floats)
-            nearer = builder.select(builder.fcmp_ordered("<", other, known), other, known)
-            builder.store(builder.fadd(nearer, builder.load(total)), total)
-        return arrays.sum_of_lanes(builder.load(total))
-
-    return signature, generate
+@compiled(fastmath={"reassoc", "nsz"})
+def _potential(closest: Array, row: Array) -> float:
+    """The sum of squared distances to the nearest seed if the vector with this row of distances became one."""
+    total = 0.0
+    for i in range(len(closest)):
+        total += row[i] if row[i] < closest[i] else closest[i]
+    return total
 
 
 @compiled(fastmath={"reassoc", "nsz"})
@@ -161,7 +144,7 @@ def choose_seeds(distances: Array, uniforms: Array, seeds: Array) -> None:
             candidates[trial] = candidate
         lowest = np.inf
         for drawn in candidates:
-            potential = _potential(closest, distances, drawn, len(closest))
+            potential = _potential(closest, distances[drawn])
             if potential < lowest:
                 lowest = potential
                 seeds[c] = drawn

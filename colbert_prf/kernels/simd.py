@@ -16,8 +16,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from colbert_prf.kernels.compiled import Array, compiled, intrinsic
-from colbert_prf.kernels.parallel import NEVER
+from colbert_prf.kernels.compiled import intrinsic
 
 COLUMNS = 16
 """Query columns handled together; query arrays are padded to a multiple of it."""
@@ -25,8 +24,6 @@ ROWS = 4
 """Document vectors handled together by a tile; buffers have ``ROWS - 1`` spare rows, whose content does not matter."""
 STEP = 16
 """The dimension of vectors is a multiple of it; those of a model that has others are filled up with zeros."""
-PATIENCE = 10_000
-"""Looks at what another thread does, some ten nanoseconds each, before a thread gives way to others."""
 AHEAD = 8
 """Rows between the one that is computed and the one that is asked for, where rows lie anywhere; see `prefetch`."""
 
@@ -113,17 +110,6 @@ class Arrays:
         count = value.type.count
         lanes = ir.Constant(vector(INT32, count // 2), list(range(start, count, 2)))
         return self.builder.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), lanes)
-
-    def sum_of_lanes(self, value: Any) -> Any:
-        """Add up the lanes of a vector of floats, a power of two: one half to the other, and so on."""
-        while (count := value.type.count) > 1:
-            low, high = (
-                ir.Constant(vector(INT32, count // 2), list(range(start, start + count // 2)))
-                for start in (0, count // 2)
-            )
-            halves = [self.builder.shuffle_vector(value, value, lanes) for lanes in (low, high)]
-            value = self.builder.fadd(*halves)
-        return self.builder.extract_element(value, ir.Constant(INT32, 0))
 
     def accumulators(self, rows: int, columns: int, kind: ir.VectorType, zero: float) -> list[list[Any]]:
         """Zeroed stack variables, which LLVM promotes to registers."""
@@ -266,22 +252,6 @@ def unpack_bytes(
     return signature, generate
 
 
-def add_tile(
-    arrays: Arrays, sums: list[list[Any]], vectors: Any, row: Any, dim: Any, queries: Any, start: Any, stride: Any
-) -> None:
-    """Add the products :func:`float_tile` gives to sums, four rows of two variables of eight floats."""
-    builder, floats = arrays.builder, vector(FLOAT, 8)
-    starts = [builder.mul(builder.add(row, int64(r)), dim) for r in range(ROWS)]
-    with cgutils.for_range_slice(builder, int64(0), dim, int64(1), INT64, inc=True) as (d, _):
-        base = builder.add(start, builder.mul(d, stride))
-        query = [arrays.load(queries, builder.add(base, int64(8 * half)), floats) for half in range(2)]
-        for r in range(ROWS):
-            value = arrays.splat(arrays.load(vectors, builder.add(starts[r], d), FLOAT), floats)
-            for half in range(2):
-                product = builder.fmul(value, query[half], flags=["contract"])
-                builder.store(builder.fadd(product, builder.load(sums[r][half]), flags=["contract"]), sums[r][half])
-
-
 @intrinsic
 def float_tile(
     _context: Any,
@@ -308,8 +278,18 @@ def float_tile(
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
         arrays = Arrays(context, builder, signature, values)
         vectors, row, dim, queries, start, stride, out, target, out_stride = arrays
-        sums = arrays.accumulators(ROWS, 2, vector(FLOAT, 8), 0.0)
-        add_tile(arrays, sums, vectors, row, dim, queries, start, stride)
+        floats = vector(FLOAT, 8)
+        sums = arrays.accumulators(ROWS, 2, floats, 0.0)
+        starts = [builder.mul(builder.add(row, int64(r)), dim) for r in range(ROWS)]
+        with cgutils.for_range_slice(builder, int64(0), dim, int64(1), INT64, inc=True) as (d, _):
+            base = builder.add(start, builder.mul(d, stride))
+            query = [arrays.load(queries, builder.add(base, int64(8 * half)), floats) for half in range(2)]
+            for r in range(ROWS):
+                value = arrays.splat(arrays.load(vectors, builder.add(starts[r], d), FLOAT), floats)
+                for half in range(2):
+                    product = builder.fmul(value, query[half], flags=["contract"])
+                    total = builder.fadd(product, builder.load(sums[r][half]), flags=["contract"])
+                    builder.store(total, sums[r][half])
         for r in range(ROWS):
             place = builder.add(target, builder.mul(int64(r), out_stride))
             for half in range(2):
@@ -342,30 +322,3 @@ def take(_context: Any, taken: Any, count: Any) -> Any:
         return builder.atomic_rmw("add", taken, count, "acq_rel")
 
     return signature, generate
-
-
-@compiled()
-def first_part(shared: Array, count: int) -> int:
-    """Say that a thread begins on what :func:`~.parallel.share` shares, and take its first ``count`` items."""
-    take(shared[1:], 1)
-    return int(take(shared, count))
-
-
-@compiled()
-def next_part(shared: Array, start: int, count: int, until: int) -> int:
-    """Say that the part from ``start`` on is done, and take the next ``count`` items.
-
-    Once ``until`` threads have begun and all of the first items are taken, none, but a number past all.
-    """
-    if start < shared[3]:
-        take(shared[2:], count)
-    leaves = take(shared[1:], 0) >= until and take(shared, 0) >= shared[3]
-    return NEVER if leaves else int(take(shared, count))
-
-
-@compiled()
-def leave(shared: Array, until: int) -> None:
-    """Wait a little for what other threads have taken of the first items, unless this one was to stay to the end."""
-    patience = 0 if until == NEVER else PATIENCE
-    while patience > 0 and take(shared[2:], 0) < shared[3]:
-        patience -= 1

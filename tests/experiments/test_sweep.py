@@ -55,8 +55,8 @@ def test_a_kept_first_pass_gives_what_a_search_gives(index, method):
 
 def test_the_first_pass_and_each_clustering_are_made_once(index, monkeypatch):
     searched, clustered = [], []
-    first, expand = kept_module.CompressedPasses.first, ColbertPRF.expand
-    monkeypatch.setattr(kept_module.CompressedPasses, "first", lambda *given: searched.append(1) or first(*given))
+    first, expand = kept_module.CompressedPass, ColbertPRF.expand
+    monkeypatch.setattr(kept_module, "CompressedPass", lambda *given: searched.append(1) or first(*given))
     monkeypatch.setattr(
         ColbertPRF, "expand", lambda self, *given, **options: clustered.append(1) or expand(self, *given, **options)
     )

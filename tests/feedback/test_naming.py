@@ -8,12 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colbert_prf import ColbertPRF, Searcher
-from colbert_prf.feedback import naming
 from colbert_prf.feedback.base import likely_tokens
 from colbert_prf.feedback.naming import GLANCED, look_up
 from colbert_prf.feedback.source import FeedbackVectors, Glance, NearTokens, SnapshotSource
 from colbert_prf.feedback.weighting import UNNAMED, weigh
-from colbert_prf.kernels.naming import prospects
 from colbert_prf.kernels.parallel import ALONE
 
 SPECIAL = 0
@@ -111,32 +109,14 @@ def test_over_an_index_the_same_are_added(open_index, goldfish, method):
     assert source.glance(vectors, 10, feedback).near.token_ids.shape[1] >= GLANCED
 
 
-def test_what_is_clear_at_a_glance_is_not_looked_up():
-    """Of number 1 the four nearest feedback vectors have one token, of number 2 but three."""
-    glanced = [[9, 8, 9, 8, 9], [7, 7, 7, 7, 1], [6, 6, 6, 1, 6]]
-    table = Table(glanced, [[9] * 5, [5] * 5, [6] * 5])
-    names = table.likely(3)
-    assert table.looked_up == [0, 2]
-    assert names.token_ids.tolist() == [9, 7, 6]
-    assert [names.is_clear(number) for number in range(3)] == [False, True, False]
-    assert names.near[1].tolist() == [7, -1, -1, -1, -1]
-
-
-def test_a_special_token_is_never_clear():
-    """It is dropped, and the most frequent of the others is the token."""
+def test_a_special_token_that_is_nearest_is_dropped():
+    """The most frequent of the others is the token."""
     table = Table([[SPECIAL] * 4 + [9]] * 2, [[SPECIAL] * 3 + [8, 8]] * 2)
     assert table.likely(2).token_ids.tolist() == [8, 8]
     assert table.looked_up == [0, 1]
 
 
-def test_few_neighbours_make_nothing_clear():
-    table = Table([[7, 7, 7, 7]] * 2, [[5] * 4] * 2)
-    assert table.likely(2).token_ids.tolist() == [5, 5]
-
-
-def test_what_was_clear_is_looked_up_to_be_shown(open_index, goldfish, monkeypatch):
-    """P(t|υ) is that of the nearest vectors of the index, whether or not these gave a vector its token."""
-    monkeypatch.setattr(naming, "CLEAR", 1)
+def test_likely_tokens_are_those_of_the_nearest_vectors_of_the_index(open_index, goldfish):
     index = open_index(4)
     ranking = Searcher(index).search(goldfish, feedback=ColbertPRF(clusters=6, expansion_vectors=4))
     expansion, source = ranking.expansion, SnapshotSource(index.snapshot)
@@ -145,30 +125,3 @@ def test_what_was_clear_is_looked_up_to_be_shown(open_index, goldfish, monkeypat
         near = source.nearest_tokens(vector[np.newaxis], 10, feedback).token_ids[0]
         assert shown.likely == likely_tokens(near, source.special_ids)
         assert len(near) == 10
-
-
-def test_what_is_clear_has_its_name_even_where_others_promise_more():
-    """One is wanted, so three are looked up at first; number 3 is clear, and better than all of them turn out to be."""
-    glanced = [[9, 1, 9, 1, 1], [8, 1, 8, 1, 1], [7, 1, 7, 1, 1], [5, 5, 5, 5, 5], [4, 1, 4, 1, 1]]
-    table = Table(glanced, [[1] * 5, [2] * 5, [3] * 5, [5] * 5, [4] * 5])
-    names = table.likely(1)
-    assert table.looked_up == [0, 1, 2]
-    assert names.order.tolist() == [3, 2, 1, 0]
-
-
-@given(
-    st.lists(st.lists(st.integers(-1, 3), min_size=6, max_size=6), min_size=1, max_size=12),
-    st.integers(1, 7),
-    st.integers(0, 12),
-)
-def test_prospects_are_those_of_numpy(tokens, alike, first):
-    seen = np.array(tokens, np.int32)
-    sigmas = sigma(seen[:, :4])
-    near, hopes, waiting, num_first = prospects(seen, sigmas, alike, first)
-    assert hopes.tolist() == sigmas.max(axis=1).tolist()
-    clear = (seen[:, :alike] == seen[:, :1]).all(axis=1) & (sigmas[:, 0] >= 0) & (alike < seen.shape[1])
-    assert near[:, 0].tolist() == np.where(clear, seen[:, 0], -1).tolist()
-    assert (near[:, 1:] == -1).all()
-    order = np.argsort(-hopes, kind="stable")
-    assert waiting.tolist() == [number for number in order if not clear[number]]
-    assert num_first == np.count_nonzero(~clear[order[:first]])

@@ -1,15 +1,13 @@
-"""ColBERT-PRF: numbers worked out by hand, an independent reference, and laws."""
+"""ColBERT-PRF: numbers worked out by hand, and laws; test_definition.py compares it with its definition."""
 
 from __future__ import annotations
 
-from collections import Counter
 from math import log
 
 import numpy as np
 import pytest
 
 from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Index, InputError, MemoryIndex, Searcher
-from colbert_prf.kernels.lloyd import kmeans
 
 EAST = EncodedQuery(np.array([1], dtype=np.int32), np.array([[1, 0]], dtype=np.float32))
 
@@ -57,46 +55,6 @@ def test_the_rarest_tokens_are_chosen(plane):
 def _document(index: MemoryIndex, position: int):
     rows = slice(index.offsets[position], index.offsets[position + 1])
     return EncodedDocument(index.token_ids[rows], index.vectors[rows])
-
-
-def reference(query, documents, everything, token_ids, offsets, special_ids, parameters):
-    """Algorithm 2 of the paper in plain Python, over decoded vectors: [(token, σ, vector)] in order of σ."""
-    rows = np.concatenate([np.arange(offsets[d], offsets[d + 1]) for d in documents])
-    centroids = kmeans(everything[rows], min(parameters.clusters, len(rows)), seed=parameters.seed).centroids
-    num_documents = len(offsets) - 1
-    chosen = []
-    for centroid in centroids:
-        similarities = [(-float(vector @ centroid), row) for row, vector in enumerate(everything)]
-        near = [token_ids[row] for _, row in sorted(similarities)[: parameters.neighbours]]
-        counts = {token: count for token, count in Counter(near).items() if token not in special_ids}
-        if counts:
-            token = max(counts, key=lambda token: (counts[token], -near.index(token)))
-            holders = sum(token in token_ids[offsets[d] : offsets[d + 1]] for d in range(num_documents))
-            chosen.append((token, log((num_documents + 1) / (holders + 1)), centroid))
-    return sorted(chosen, key=lambda item: -item[1])[: parameters.expansion_vectors]
-
-
-@pytest.mark.parametrize("bits", [None, 2, 4, 8, 16])
-@pytest.mark.parametrize("parameters", [ColbertPRF(), ColbertPRF(feedback_docs=2, clusters=8, expansion_vectors=5)])
-def test_the_expansion_is_that_of_the_reference(memory, open_index, goldfish, bits, parameters):
-    index = memory if bits is None else open_index(bits)
-    ranking = Searcher(index).search(goldfish, k=12, feedback=parameters)
-    if bits is None:
-        everything, token_ids, offsets = index.vectors, index.token_ids, index.offsets
-    else:
-        everything = np.concatenate([index.vectors(p) for p in range(12)])
-        token_ids = np.concatenate([index.token_ids(p) for p in range(12)])
-        offsets = np.cumsum([0, *(len(index.token_ids(p)) for p in range(12))])
-    documents = index.positions(ranking.before.doc_ids[: parameters.feedback_docs])
-    expected = reference(goldfish, documents, everything, token_ids, offsets, memory.encoder.special_ids, parameters)
-    found = ranking.expansion
-    assert [vector.token_id for vector in found.vectors] == [token for token, _, _ in expected]
-    assert [vector.sigma for vector in found.vectors] == pytest.approx([sigma for _, sigma, _ in expected])
-    added = found.query.vectors[found.num_original :]
-    assert added == pytest.approx(np.stack([vector for _, _, vector in expected]), abs=1e-5)
-    total = sum(sigma for _, sigma, _ in expected)
-    weights = [parameters.strength.value * len(goldfish) * sigma / total for _, sigma, _ in expected]
-    assert found.query.weights[found.num_original :].tolist() == pytest.approx(weights, rel=1e-5)
 
 
 @pytest.mark.parametrize("bits", [None, 4])

@@ -33,7 +33,7 @@ def test_the_vectors_of_documents_are_the_same_one_by_one_and_together(segmented
         assert np.array_equal(mine, other)
     assert together.codes.tolist() == [code for place in places for code in source.codes(int(place))]
     ends = np.array([0, len(together.token_ids) - 1])
-    assert sources_of(ends, wanted, together.documents, together.places) == (
+    assert sources_of(ends, wanted, together) == (
         (wanted[0], 0),
         (wanted[-1], len(source.document(int(places[-1]))[1]) - 1),
     )
@@ -57,7 +57,7 @@ def test_more_neighbours_than_there_are_vectors(plane, tmp_path):
     documents = [(name, EncodedDocument(plane.token_ids[a:b], plane.vectors[a:b])) for name, a, b in spans]
     index = Index.create_from_vectors(tmp_path / "plane", documents, bits=8, progress=False)
     source = SnapshotSource(index.snapshot)
-    found = source.nearest_tokens(plane.vectors[:1], 20, source.vectors_of([0]))
+    found = source.nearest_tokens(plane.vectors[:1], 20, source.vectors_of(np.array([0])))
     assert sorted(found.token_ids[0].tolist()) == sorted([-1] * (20 - len(plane.token_ids)) + plane.token_ids.tolist())
     assert np.isneginf(found.similarities[0, len(plane.token_ids) :]).all()
 

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
 
 from colbert_prf.kernels.compiled import compiled
-from colbert_prf.kernels.parallel import NEVER, run, share
-from colbert_prf.kernels.simd import first_part, leave, next_part
+from colbert_prf.kernels.parallel import WorkQueue, run
+from colbert_prf.kernels.simd import take
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -43,91 +43,65 @@ def test_an_error_comes_out(pool):
 
 
 @compiled()
-def _visit(seen: np.ndarray, shared: np.ndarray, until: int) -> None:
-    start = first_part(shared, 3)
+def _visit(seen: np.ndarray, taken: np.ndarray) -> None:
+    start = take(taken, 3)
     while start < len(seen):
         seen[start : start + 3] += 1
-        start = next_part(shared, start, 3, until)
-    leave(shared, until)
+        start = take(taken, 3)
+
+
+def _kernels(counts):
+    """What visits every item of some arrays, and these arrays."""
+    arrays = [np.zeros(count, np.int64) for count in counts]
+    return [partial(_visit, seen, np.zeros(1, np.int64)) for seen in arrays], arrays
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("count", [0, 1, 7, 10_001])
-def test_what_is_shared_is_done_once(pool, threads, count):
-    seen, beside = np.zeros(count, np.int64), []
-    share(
-        lambda shared, until: _visit(seen, shared, until),
-        threads=threads,
-        executor=pool,
-        beside=lambda: beside.append(1),
-    )
+@pytest.mark.parametrize("counts", [[], [0], [1], [10_001], [7, 0, 10_001]])
+def test_every_item_of_a_queue_is_taken_once(pool, threads, counts):
+    kernels, arrays = _kernels(counts)
+    WorkQueue(kernels, threads=threads, executor=pool).finish()
+    assert all((seen == 1).all() for seen in arrays)
+
+
+def test_other_threads_work_before_the_calling_one_does(pool):
+    """The calling thread does nothing until the others have done all."""
+    kernels, (seen,) = _kernels([10_001])
+    done = threading.Event()
+    queue = WorkQueue([*kernels, done.set], threads=2, executor=pool)
+    assert done.wait(timeout=20)
     assert (seen == 1).all()
-    assert beside == [1]
-
-
-def test_a_thread_leaves_once_so_many_have_begun():
-    seen, shared = np.zeros(10, np.int64), np.array([0, 1, 0, 0])
-    _visit(seen, shared, 2)
-    assert seen.tolist() == 3 * [1] + 7 * [0]
-    _visit(seen, shared, NEVER)
+    queue.finish()
     assert (seen == 1).all()
 
 
-def test_a_thread_stays_until_the_first_items_are_done():
-    seen, shared = np.zeros(10, np.int64), np.array([0, 0, 0, 4])
-    _visit(seen, shared, 1)
-    assert seen.tolist() == 6 * [1] + 4 * [0]
-    assert shared.tolist() == [6, 1, 6, 4]
+def test_without_an_executor_a_queue_waits_for_the_calling_thread():
+    kernels, (seen,) = _kernels([10])
+    queue = WorkQueue(kernels, threads=2)
+    assert not seen.any()
+    queue.finish()
+    assert (seen == 1).all()
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("first", [0, 1, 3, 100, 4000])
-def test_beside_all_of_the_first_items_are_done(pool, threads, first):
-    for _ in range(20):
-        seen, early = np.zeros(4000, np.int64), []
-        share(
-            lambda shared, until, seen=seen: _visit(seen, shared, until),
-            threads=threads,
-            executor=pool,
-            first=first,
-            beside=lambda early=early, seen=seen: early.append(seen[:first].copy()),
-        )
-        assert (seen == 1).all()
-        assert (early[0] == 1).all()
-
-
-def test_the_first_items_of_a_thread_that_is_interrupted_are_waited_for(pool):
-    """The other thread takes the first items and is slow: the calling one finds nothing to do, and does not go on."""
-    taken, done, early = threading.Event(), np.zeros(1), []
-
-    def kernel(shared: np.ndarray, until: int) -> None:
-        if until == NEVER and not taken.is_set():
-            taken.set()
-            time.sleep(0.05)
-            done[0] = 1
-            shared[2] = 5
-        taken.wait()
-
-    share(kernel, threads=2, executor=pool, first=5, beside=lambda: early.append(done[0]))
-    assert early == [1]
-
-
-def test_shared_work_inside_a_busy_pool_does_not_wait_for_itself():
+def test_a_queue_inside_a_busy_pool_does_not_wait_for_itself():
     def inner() -> int:
-        seen = np.zeros(101, np.int64)
-        share(lambda shared, until: _visit(seen, shared, until), threads=2, executor=pool, beside=lambda: None)
+        kernels, (seen,) = _kernels([101])
+        WorkQueue(kernels, threads=2, executor=pool).finish()
         return int(seen.sum())
 
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(inner).result(timeout=20) == 101
 
 
-def test_an_error_beside_comes_out_when_the_others_have_ended(pool):
-    seen = np.zeros(10_001, np.int64)
+def test_an_error_of_another_thread_comes_out(pool):
+    calling, failed = threading.get_ident(), threading.Event()
 
     def fail() -> None:
-        raise ZeroDivisionError
+        if threading.get_ident() != calling:
+            failed.set()
+            raise ZeroDivisionError
 
+    queue = WorkQueue([fail], threads=2, executor=pool)
+    assert failed.wait(timeout=20)
     with pytest.raises(ZeroDivisionError):
-        share(lambda shared, until: _visit(seen, shared, until), threads=2, executor=pool, beside=fail)
-    assert (seen <= 1).all()
+        queue.finish()

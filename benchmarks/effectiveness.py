@@ -15,6 +15,7 @@ import argparse
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, Encoder, Feedback, Index, Ranking, Searcher
 from colbert_prf.datasets import read_corpus, read_qrels, read_topics
@@ -25,6 +26,7 @@ DEPTH, CHOOSING_DEPTH, CHOOSING_BITS = 1000, 100, 4
 MEASURES = ("AP", "nDCG@10", "RR", "R@1000")
 WEIGHTS = (0.05, 0.1, 0.2, 0.5)
 BETAS = (0.02, 0.1)
+PAPER: dict[str, Any] = {"feedback_docs": 3, "expansion_vectors": 10}
 SYSTEMS: dict[str, Feedback | None] = {
     "first pass": None,
     "Ranker": ColbertPRF(),
@@ -34,10 +36,10 @@ SYSTEMS: dict[str, Feedback | None] = {
     "Ranker, ICTF": ColbertPRF(weighting="ictf"),
     "Ranker, mean cosine": ColbertPRF(weighting="cosine"),
     "CentroidPRF": CentroidPRF(),
-    "Ranker, β=0.1 absolute": ColbertPRF(beta=0.1),
-    "Ranker, β=1 absolute": ColbertPRF(beta=1.0),
-    "compat paper, β=1": ColbertPRF(compat="paper", beta=1.0),
-    "compat paper, β=0.1": ColbertPRF(compat="paper", beta=0.1),
+    "Ranker, β=0.1 absolute": ColbertPRF(beta=0.1, **PAPER),
+    "Ranker, β=1 absolute": ColbertPRF(beta=1.0, **PAPER),
+    "compat paper, β=1": ColbertPRF(compat="paper", beta=1.0, **PAPER),
+    "compat paper, β=0.1": ColbertPRF(compat="paper", beta=0.1, **PAPER),
 }
 
 

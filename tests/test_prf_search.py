@@ -29,7 +29,7 @@ from colbert_prf.first_pass import CompressedPass
 from colbert_prf.kernels import lloyd
 
 DIM, NUM_DOCUMENTS = 16, 300
-METHOD = ColbertPRF(clusters=8, expansion_vectors=5)
+METHOD = ColbertPRF(feedback_docs=3, clusters=8, expansion_vectors=5)
 
 
 @pytest.fixture(scope="module")
@@ -167,13 +167,15 @@ def test_a_stage_that_goes_on_later_counts_once(monkeypatch):
 
 
 def test_fewer_documents_than_are_learned_from(searcher, query):
-    ranking = searcher.search(query, k=1, allowed=["d7"], feedback=ColbertPRF(clusters=2, expansion_vectors=1))
+    ranking = searcher.search(
+        query, k=1, allowed=["d7"], feedback=ColbertPRF(feedback_docs=3, clusters=2, expansion_vectors=1)
+    )
     assert ranking.doc_ids == ["d7"]
     assert ranking.expansion.feedback == ("d7",)
 
 
 def test_marked_documents_are_learned_from_whatever_is_found(searcher, query):
-    method = ColbertPRF(clusters=2, expansion_vectors=2)
+    method = ColbertPRF(feedback_docs=3, clusters=2, expansion_vectors=2)
     ranking = searcher.search(query, k=10, relevant=["d9"], feedback=method)
     expansion = method.expand(query, ["d9"], searcher.index)
     assert learned(ranking) == [(vector.token_id, vector.weight) for vector in expansion.vectors]

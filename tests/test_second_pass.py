@@ -14,10 +14,10 @@ from colbert_prf.types import ExpansionVector
 DIM, NUM_DOCUMENTS = 32, 1000
 GONE = ["d5", "d950"]
 METHODS = {
-    "Ranker": ColbertPRF(clusters=4, expansion_vectors=4),
-    "Ranker, heavy": ColbertPRF(clusters=4, expansion_vectors=4, weight=2),
-    "ReRanker": ColbertPRF(clusters=4, expansion_vectors=4, rerank=True),
-    "ReRanker of the best": ColbertPRF(clusters=4, expansion_vectors=4, rerank=True, rerank_depth=700),
+    "Ranker": ColbertPRF(feedback_docs=3, clusters=4, expansion_vectors=4),
+    "Ranker, heavy": ColbertPRF(feedback_docs=3, clusters=4, expansion_vectors=4, weight=2),
+    "ReRanker": ColbertPRF(feedback_docs=3, clusters=4, expansion_vectors=4, rerank=True),
+    "ReRanker of the best": ColbertPRF(feedback_docs=3, clusters=4, expansion_vectors=4, rerank=True, rerank_depth=700),
 }
 
 
@@ -136,7 +136,7 @@ def test_the_reranker_scores_every_candidate_exactly(index, depth):
 def test_a_reranker_goes_as_deep_as_it_is_told(index):
     """With ``k`` of 5 a first pass scores 200 documents exactly, fewer than are to be ranked again."""
     searcher = Searcher(index)
-    feedback = ColbertPRF(rerank=True, rerank_depth=900, clusters=4, expansion_vectors=4, weight=3)
+    feedback = ColbertPRF(rerank=True, rerank_depth=900, feedback_docs=3, clusters=4, expansion_vectors=4, weight=3)
     raised = 0
     for seed in range(10):
         found = searcher.search(query(seed), 5, feedback=feedback)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any, TypeVar
 
 import click
@@ -13,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from colbert_prf.cli.expansion import Spelling, expansion_as_dict, expansion_words, moves
-from colbert_prf.types import Explanation, Ranking
+from colbert_prf.types import Explanation, Match, Ranking
 
 __all__ = [
     "console",
@@ -25,6 +27,9 @@ __all__ = [
     "print_ranking",
     "ranking_as_dict",
 ]
+
+MANY_ALIKE = 4
+"""Matches of one query token in a row that are shown together."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -95,15 +100,34 @@ def ranking_as_dict(
 
 
 def print_explanation(output: Console, explanation: Explanation, tokens: Spelling) -> None:
-    """Print what each query token matched in one passage, and what it gave."""
+    """Print what each query token matched in one passage, and what it gave; filling tokens share one row."""
     table = Table("query token", "matched", "similarity", "weight", "contribution", box=None, title_justify="left")
     table.title = f"[cyan]{escape(explanation.doc_id)}[/cyan]"
-    for match in explanation.matches:
-        query_token, token = tokens([match.query_token_id, match.token_id])
-        row = (f"{match.similarity:.3f}", f"{match.weight:.2f}", f"{match.contribution:.3f}")
-        table.add_row(escape(query_token), escape(token), *row)
+    for _, group in groupby(explanation.matches, key=lambda match: match.query_token_id):
+        matches = list(group)
+        for match in matches if len(matches) < MANY_ALIKE else []:
+            query_token, token = tokens([match.query_token_id, match.token_id])
+            row = (f"{match.similarity:.3f}", f"{match.weight:.2f}", f"{match.contribution:.3f}")
+            table.add_row(escape(query_token), escape(token), *row)
+        if len(matches) >= MANY_ALIKE:
+            table.add_row(*_together(matches, tokens))
     table.add_row("", "", "", "[bold]score[/bold]", f"[bold]{explanation.score:.3f}[/bold]")
     output.print(table)
+
+
+def _together(matches: Sequence[Match], tokens: Spelling) -> tuple[str, ...]:
+    """One row for the matches of a token that stands many times in a row, such as the [MASK] of a query."""
+    name = tokens([matches[0].query_token_id])[0]
+    matched = Counter(tokens([match.token_id for match in matches])).most_common(1)[0][0]
+    weight, contribution = (sum(getattr(match, part) for match in matches) for part in ("weight", "contribution"))
+    similarity = sum(match.similarity for match in matches) / len(matches)
+    return (
+        escape(f"{name} × {len(matches)}"),
+        escape(f"mostly {matched}"),
+        f"{similarity:.3f}",
+        f"{weight:.2f}",
+        f"{contribution:.3f}",
+    )
 
 
 def print_ranking(

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from colbert_prf.errors import InputError
 from colbert_prf.feedback.source import FeedbackSource, source_of
-from colbert_prf.feedback.strength import DEFAULT, Strength
+from colbert_prf.feedback.strength import Strength
 from colbert_prf.feedback.weighting import is_unnamed
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
@@ -94,8 +94,9 @@ class Feedback(ABC):
         return self._default_strength if self.beta is None else Strength("beta", self.beta)
 
     @property
+    @abstractmethod
     def _default_strength(self) -> Strength:
-        return DEFAULT
+        """What counts if neither ``weight`` nor ``beta`` is given."""
 
     def expand(
         self,

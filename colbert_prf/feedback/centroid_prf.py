@@ -14,6 +14,7 @@ import numpy.typing as npt
 from colbert_prf.errors import InputError
 from colbert_prf.feedback.base import Added, Feedback, expanded, likely_tokens
 from colbert_prf.feedback.source import FeedbackSource, SnapshotSource, sources_of
+from colbert_prf.feedback.strength import DEFAULT_OF_CENTROIDS, Strength
 from colbert_prf.feedback.weighting import inverse_frequency
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.types import EncodedQuery, Expansion, Vectors
@@ -49,6 +50,10 @@ class CentroidPRF(Feedback):
         super().__post_init__()
         if not 0 <= self.relevance <= 1:
             raise InputError(f"relevance must be between 0 and 1, found {self.relevance}")
+
+    @property
+    def _default_strength(self) -> Strength:
+        return DEFAULT_OF_CENTROIDS
 
     def _learn(
         self, query: EncodedQuery, positions: npt.NDArray[np.int64], source: FeedbackSource, workers: Workers

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from colbert_prf.errors import InputError
 from colbert_prf.types import Weights
 
-__all__ = ["DEFAULT", "DEFAULT_AS_PUBLISHED", "Strength"]
+__all__ = ["DEFAULT", "DEFAULT_AS_PUBLISHED", "DEFAULT_OF_CENTROIDS", "Strength"]
 
 LARGEST_WEIGHT = float(np.finfo(np.float32).max)
 """Of a vector of a query."""
@@ -53,7 +53,9 @@ class Strength(NamedTuple):
         return (self.value * unit * sigmas).astype(np.float32)
 
 
-DEFAULT = Strength("weight", 0.05)
-"""Of every feedback method that is given neither ``weight`` nor ``beta``."""
+DEFAULT = Strength("weight", 0.15)
+"""Of :class:`~colbert_prf.ColbertPRF` with neither ``weight`` nor ``beta``."""
 DEFAULT_AS_PUBLISHED = Strength("beta", 0.1)
 """The same with ``compat="paper"``."""
+DEFAULT_OF_CENTROIDS = Strength("weight", 0.1)
+"""Of :class:`~colbert_prf.CentroidPRF`."""

@@ -44,7 +44,7 @@ def test_values_and_figures(folder, tmp_path):
         rows = list(csv.DictReader(stream))
     assert len(rows) == 1 + 2 * 4
     assert (rows[0]["system"], rows[0]["MAP"]) == ("first pass", "1.0")
-    assert (rows[1]["clusters"], rows[1]["expansion_vectors"], rows[1]["weight"]) == ("4", "2", "0.05")
+    assert (rows[1]["clusters"], rows[1]["expansion_vectors"], rows[1]["weight"]) == ("4", "2", "0.15")
     assert rows[1]["beta"] == ""
     for name in ("studies.png", "heat-ranker.png", "heat-reranker.png"):
         assert (tmp_path / "study" / name).read_bytes().startswith(b"\x89PNG")

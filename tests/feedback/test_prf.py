@@ -146,7 +146,6 @@ def index_ids(index) -> list[str]:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"expansion_vectors": 25}, "expansion_vectors must be at most clusters, found 25 of 24; raise clusters"),
         ({"clusters": 0, "expansion_vectors": 1}, "clusters must be a whole number of at least 1, found 0"),
         ({"feedback_docs": 0}, "feedback_docs must be a whole number of at least 1, found 0"),
         ({"neighbours": 0}, "neighbours must be a whole number of at least 1, found 0"),

@@ -15,6 +15,7 @@ from colbert_prf.feedback.strength import DEFAULT, DEFAULT_AS_PUBLISHED, Strengt
 
 SIGMAS = np.array([6.0, 3.0, 1.0])
 METHODS = [ColbertPRF, CentroidPRF]
+DEFAULTS = {ColbertPRF: ("weight", 0.15), CentroidPRF: ("weight", 0.1)}
 
 
 def query(*weights: float) -> EncodedQuery:
@@ -45,7 +46,7 @@ def test_without_any_sigma_nothing_weighs_anything(feedback):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_strength_tells_what_is_in_force(method):
-    assert method().strength == DEFAULT == Strength("weight", 0.05)
+    assert method().strength == DEFAULTS[method]
     assert method(weight=0).strength == ("weight", 0)
     assert method(beta=0).strength == ("beta", 0)
     assert (method(weight=0.2).strength.is_relative, method(beta=0.2).strength.is_relative) == (True, False)
@@ -115,7 +116,7 @@ def test_they_are_frozen_values(feedback):
 
 def test_facts_and_tags_say_what_is_in_force():
     """A run is taken for the same only if they are equal, so a default is written out."""
-    assert [feedback_facts(ColbertPRF())[name] for name in ("weight", "beta")] == [0.05, None]
-    assert feedback_facts(ColbertPRF()) == feedback_facts(ColbertPRF(weight=0.05))
-    assert tag_of(ColbertPRF(weight=1)) == "colbert-prf.prf.fb3.K24.fe10.weight1"
-    assert tag_of(ColbertPRF(compat="paper")) == "colbert-prf.prf.fb3.K24.fe10.beta0.1.compatpaper"
+    assert [feedback_facts(ColbertPRF())[name] for name in ("weight", "beta")] == [0.15, None]
+    assert feedback_facts(ColbertPRF()) == feedback_facts(ColbertPRF(weight=0.15))
+    assert tag_of(ColbertPRF(weight=1)) == "colbert-prf.prf.fb1.K24.fe20.weight1"
+    assert tag_of(ColbertPRF(compat="paper")) == "colbert-prf.prf.fb1.K24.fe20.beta0.1.compatpaper"

@@ -141,7 +141,7 @@ def find_again(
             places = np.searchsorted(positions_of(snapshot, chosen), positions)
         # What the approximation misses of an original score, where it is known.
         missing = np.float32(np.median(original - approximate[places]) if len(places) else 0)
-        worst = estimates[best(estimates, keep)].min() if len(estimates) >= keep else -np.inf
+        worst = np.partition(estimates, -keep)[-keep] if len(estimates) >= keep else -np.inf
         unseen = _could_enter(approximate, places, float(worst - missing) - added.upper_bound)
         if len(unseen):
             others = positions_at(snapshot, chosen, unseen)

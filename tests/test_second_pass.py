@@ -119,6 +119,19 @@ def test_no_document_gains_more_than_the_upper_bound(index, weight):
     assert added.estimates(snapshot, np.flatnonzero(snapshot.live), effort).max() <= added.upper_bound + 1e-4
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_with_all_centroids_probed_it_is_a_search_over_everything(index, method):
+    """The second pass has candidates of its own; with few probes their scores are exact all the same."""
+    searcher, feedback = Searcher(index), METHODS[method]
+    everything = searcher.search(query(2), 100, feedback=feedback, rescore=NUM_DOCUMENTS)
+    probed = searcher.search(query(2), 100, feedback=feedback, rescore=NUM_DOCUMENTS, probes=NUM_DOCUMENTS)
+    assert probed.doc_ids == everything.doc_ids
+    few = searcher.search(query(2), 100, feedback=feedback, probes=1)
+    assert len(few) == 100
+    for hit in few.hits[::20]:
+        assert searcher.explain(few.query, hit.doc_id).score == pytest.approx(hit.score, abs=1e-4)
+
+
 @pytest.mark.parametrize("depth", [None, 60])
 def test_the_reranker_scores_every_candidate_exactly(index, depth):
     snapshot, effort = index.snapshot, Effort(None, 200)

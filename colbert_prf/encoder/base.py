@@ -59,10 +59,10 @@ class Encoder(ABC):
         --------
         >>> encoder = Encoder.load()
         >>> query = encoder.encode_query("do goldfish grow")
-        >>> encoder.tokens(query.token_ids)
-        ['[CLS]', 'do', 'gold', '##fish', 'grow', '[SEP]']
-        >>> query.vectors.shape, [round(weight, 1) for weight in query.weights.tolist()]
-        ((6, 128), [0.4, 1.1, 1.3, 1.5, 1.3, 0.4])
+        >>> encoder.tokens(query.token_ids[:8])
+        ['[CLS]', '[unused0]', 'do', 'gold', '##fish', 'grow', '[SEP]', '[MASK]']
+        >>> query.vectors.shape, [round(weight, 1) for weight in query.weights[:8].tolist()]
+        ((32, 96), [0.9, 0.9, 1.2, 1.4, 1.6, 1.4, 0.9, 0.9])
         """
         folder = ModelFolder(EMBEDDED if model is None else Path(model))
         try:

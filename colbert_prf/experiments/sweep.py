@@ -25,9 +25,9 @@ __all__ = ["GRID", "STUDIES", "Sweep", "run_sweep", "sweep_settings", "varied_va
 
 GRID: dict[str, tuple[float, ...]] = {
     "clusters": (8, 16, 24, 32, 64),
-    "expansion_vectors": (2, 4, 6, 8, 10, 14, 18, 24),
+    "expansion_vectors": (2, 4, 6, 8, 10, 15, 20, 24),
     "feedback_docs": (1, 2, 3, 5, 7, 10),
-    "weight": (0, 0.02, 0.05, 0.1, 0.2, 0.5, 1),
+    "weight": (0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.5, 1),
     "beta": (0, 0.02, 0.05, 0.1, 0.2, 0.5, 1),
 }
 """Values of each parameter unless others are asked for."""
@@ -47,7 +47,7 @@ def varied_values(setting: ColbertPRF) -> dict[str, float | None]:
     """The parameters that studies vary; of ``weight`` and ``beta`` the one that is not in force is None.
 
     >>> varied_values(ColbertPRF(beta=1))
-    {'feedback_docs': 3, 'clusters': 24, 'expansion_vectors': 10, 'weight': None, 'beta': 1}
+    {'feedback_docs': 1, 'clusters': 24, 'expansion_vectors': 20, 'weight': None, 'beta': 1}
     """
     return {**{name: getattr(setting, name) for name in VARIED}, setting.strength.name: setting.strength.value}
 

@@ -21,7 +21,7 @@ def tag_of(feedback: Feedback | None, *, preset: str | None = None) -> str:
     --------
     >>> from colbert_prf.feedback import CentroidPRF, ColbertPRF
     >>> tag_of(None), tag_of(ColbertPRF()), tag_of(ColbertPRF(beta=1, rerank=True))
-    ('colbert-prf.e2e', 'colbert-prf.prf.fb3.K24.fe10.weight0.1', 'colbert-prf.prf.fb3.K24.fe10.beta1.rerank')
+    ('colbert-prf.e2e', 'colbert-prf.prf.fb1.K24.fe20.weight0.15', 'colbert-prf.prf.fb1.K24.fe20.beta1.rerank')
     >>> tag_of(CentroidPRF(relevance=0.5), preset="paper")
     'colbert-prf.paper.centroid.fb3.fe14.weight0.1.relevance0.5'
     """

@@ -36,7 +36,7 @@ class MemoryIndex:
     --------
     >>> index = MemoryIndex.create([("a", "Goldfish grow all their life."), ("b", "Bank rates fell.")])
     >>> index.num_documents, index.dim
-    (2, 128)
+    (2, 96)
     """
 
     def __init__(

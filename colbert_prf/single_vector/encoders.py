@@ -112,7 +112,7 @@ class MeanEncoder(VectorEncoder):
     --------
     >>> vectors = next(MeanEncoder().encode_documents(["Goldfish grow.", "Bank rates fell."]))
     >>> vectors.shape
-    (2, 128)
+    (2, 96)
     """
 
     def __init__(self, encoder: Encoder | None = None) -> None:

@@ -38,7 +38,7 @@ def test_search_measures_every_system(searched):
         assert result["recall"]["1000"] == 1  # there are sixty passages
         assert {name: part["topics"] for name, part in result["quality"].items()} == {"dl19": 2, "dl20": 2, "all": 4}
     assert found["systems"]["brute-force"]["recall"]["10"] == 1
-    assert found["systems"]["brute-force"]["bytes_per_vector"] == 512
+    assert found["systems"]["brute-force"]["bytes_per_vector"] == 384
     assert found["systems"]["ours-16"]["recall"]["10"] > 0.9
     assert found["systems"]["ours-16"]["quality"]["all"]["map"] > 0.2
 

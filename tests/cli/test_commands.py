@@ -82,7 +82,8 @@ def test_search_reads_standard_input_and_prints_json(corpus):
     done = run("search", "-", "do fish grow", "money", "-k", "1", "--json", input=CORPUS)
     first, second = json.loads(done.stdout)
     assert first["query"] == "do fish grow"
-    assert first["tokens"] == ["[CLS]", "do", "fish", "grow", "[SEP]"]
+    assert first["tokens"][:7] == ["[CLS]", "[unused0]", "do", "fish", "grow", "[SEP]", "[MASK]"]
+    assert len(first["tokens"]) == 32
     assert [hit["doc_id"] for hit in first["hits"] + second["hits"]] == ["fish", "bank"]
     assert first["hits"][0]["rank"] == 1
     assert first["milliseconds"].keys() == {"encode", "score", "hits"}
@@ -141,7 +142,8 @@ def test_the_life_of_an_index(corpus, tmp_path):
     assert [hit["doc_id"] for hit in found["hits"]] == ["war", "fish"]
     assert found["hits"][0]["text"] == "The tank fired at the troops."
     matches = found["hits"][0]["matches"]
-    assert [match["query_token"] for match in matches] == ["[CLS]", "soldiers", "[SEP]"]
+    assert [match["query_token"] for match in matches[:4]] == ["[CLS]", "[unused0]", "soldiers", "[SEP]"]
+    assert {match["query_token"] for match in matches[4:]} == {"[MASK]"}
     assert sum(match["contribution"] for match in matches) == pytest.approx(found["hits"][0]["score"], abs=1e-3)
     assert "troops" in run("search", path, "soldiers", "-k", "1", "--explain").stdout.split("query token")[1]
     assert json.loads(run("merge", path, "--json").stdout)["num_segments"] == 1

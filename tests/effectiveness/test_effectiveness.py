@@ -24,7 +24,7 @@ from colbert_prf.evaluation import evaluate
 MEASURES = ("AP", "nDCG@10")
 FIGURES = {
     "demo": {"first pass": (0.4248, 0.4603), "Ranker": (0.4426, 0.4771)},
-    "vaswani": {"first pass": (0.3512, 0.5038), "Ranker": (0.3598, 0.5134)},
+    "vaswani": {"first pass": (0.3531, 0.5119), "Ranker": (0.3572, 0.5118)},
 }
 TOLERANCE = 0.003
 # The demo's corpus is the documentation of one version of Python: this one is CPython 3.11.7's.

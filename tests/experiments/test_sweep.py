@@ -85,7 +85,7 @@ def test_the_means_are_those_of_an_evaluation(index):
     assert np.vstack([found.first_pass, *(found.means[one] for one in SETTINGS[:2])]) == pytest.approx(expected)
     rows = found.table().rows
     assert rows[0].labels[1] == "first pass"
-    assert rows[1].labels == ("weight", "Ranker", "3", "8", "3", "0.5", "")
+    assert rows[1].labels == ("weight", "Ranker", "1", "8", "3", "0.5", "")
     assert rows[2].labels[1] == "ReRanker"
 
 
@@ -114,7 +114,7 @@ def test_a_study_of_one_strength_leaves_the_other_out():
 
 def test_fewer_documents_than_feedback_needs(index):
     with pytest.raises(InputError, match="k must be at least"):
-        run_sweep(index, Judged(TOPICS, QRELS), {"weight": SETTINGS[:1]}, k=2, progress=False)
+        run_sweep(index, Judged(TOPICS, QRELS), {"weight": [ColbertPRF(feedback_docs=3)]}, k=2, progress=False)
 
 
 def test_the_figures(index):

@@ -114,7 +114,7 @@ def test_a_token_that_no_document_has_is_refused(path, a_query):
         lambda: index.token_ids(9),
         lambda: index.snapshot.collection_frequencies,
         lambda: Searcher(index).explain(a_query, "d9"),
-        lambda: Searcher(index).search(a_query, feedback=ColbertPRF()),
+        lambda: Searcher(index).search(a_query, feedback=ColbertPRF(feedback_docs=10)),
     ):
         with pytest.raises(IndexFormatError, match=r"a token is 50, the segment has none from \d+ on") as e:
             use()

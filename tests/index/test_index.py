@@ -56,7 +56,7 @@ def test_scores_are_those_of_the_memory_index(texts_index, encoder):
 def test_texts_metadata_and_tokens_come_back(texts_index, encoder):
     assert [texts_index.text(p) for p in range(3)] == [document[1] for document in DOCUMENTS]
     assert [texts_index.metadata(p) for p in range(3)] == [{}, DOCUMENTS[1][2], {}]
-    assert encoder.tokens(texts_index.token_ids(0))[1:4] == ["gold", "##fish", "grow"]
+    assert encoder.tokens(texts_index.token_ids(0))[2:5] == ["gold", "##fish", "grow"]
     assert texts_index.vocabulary_size == encoder.vocabulary_size
     assert texts_index.special_ids == encoder.special_ids
 
@@ -83,12 +83,12 @@ def test_another_model_is_refused_unless_forced(texts_index, tmp_path, other_enc
 
 
 def test_a_model_of_another_dim_is_refused_even_if_forced(index, encoder, tmp_path):
-    with pytest.raises(IndexMismatchError, match=r"dim 8, the model .* has dim 128"):
+    with pytest.raises(IndexMismatchError, match=r"dim 8, the model .* has dim 96"):
         Index.open(tmp_path / "my.index", encoder=encoder, force=True)
 
 
 def test_a_given_fingerprint_is_compared(tmp_path, make_document, encoder):
-    documents = [("a", make_document(0, 3, dim=128))]
+    documents = [("a", make_document(0, 3, dim=96))]
     Index.create_from_vectors(tmp_path / "i", documents, fingerprint="f" * 32, progress=False)
     with pytest.raises(IndexMismatchError, match="f" * 32):
         Index.open(tmp_path / "i", encoder=encoder)

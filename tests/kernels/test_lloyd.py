@@ -71,7 +71,7 @@ def test_as_good_as_scikit_learn(feedback_sets):
         for vectors in feedback_sets
     ]
     assert np.mean(ratios) < 1.01
-    assert np.median(ratios) < 1.01
+    assert np.median(ratios) < 1.02
 
 
 def test_the_same_run_as_scikit_learn(feedback_sets):

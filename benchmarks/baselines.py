@@ -44,10 +44,10 @@ from colbert_prf import (
     VectorEncoder,
     VectorIndex,
 )
+from colbert_prf.baselines.lexical import TermRegression
+from colbert_prf.baselines.single_vector.encoders import Pooling
 from colbert_prf.datasets import read_corpus, read_qrels, read_topics
 from colbert_prf.evaluation import evaluate
-from colbert_prf.lexical import TermRegression
-from colbert_prf.single_vector.encoders import Pooling
 
 COLLECTIONS = ("vaswani", "nfcorpus", "scifact")
 MEASURES = ("AP", "nDCG@10", "R@1000")

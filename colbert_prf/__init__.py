@@ -1,5 +1,25 @@
 """Late-interaction (ColBERT) retrieval with pseudo-relevance feedback, fast on an ordinary CPU."""
 
+from colbert_prf.baselines.fusion import Fusion
+from colbert_prf.baselines.lexical import BM25, KL, RM3, Analyzer, Bo1, LexicalIndex, TermFeedback
+from colbert_prf.baselines.rerank import (
+    BertQE,
+    ColbertReranker,
+    ColbertTextReranker,
+    CrossEncoderReranker,
+    PairScorer,
+    Reranker,
+)
+from colbert_prf.baselines.single_vector import (
+    AverageFeedback,
+    BiEncoder,
+    MeanEncoder,
+    RocchioFeedback,
+    SingleVector,
+    VectorEncoder,
+    VectorFeedback,
+    VectorIndex,
+)
 from colbert_prf.encoder import Encoder, ModelSettings
 from colbert_prf.errors import (
     ColbertPrfError,
@@ -16,30 +36,11 @@ from colbert_prf.errors import (
     StorageError,
     TextError,
 )
-from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback, TokenFrequencies, rerank_texts
-from colbert_prf.fusion import Fusion
+from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback, TokenFrequencies
 from colbert_prf.index import Index, IndexInfo, MemoryIndex, Verification
-from colbert_prf.lexical import BM25, KL, RM3, Analyzer, Bo1, LexicalIndex, TermFeedback
-from colbert_prf.rerank import (
-    BertQE,
-    ColbertReranker,
-    ColbertTextReranker,
-    CrossEncoderReranker,
-    PairScorer,
-    Reranker,
-)
-from colbert_prf.retriever import EndToEnd, Retriever
-from colbert_prf.search import Searcher
-from colbert_prf.single_vector import (
-    AverageFeedback,
-    BiEncoder,
-    MeanEncoder,
-    RocchioFeedback,
-    SingleVector,
-    VectorEncoder,
-    VectorFeedback,
-    VectorIndex,
-)
+from colbert_prf.search.retriever import EndToEnd, Retriever
+from colbert_prf.search.searcher import Searcher
+from colbert_prf.search.texts import rerank_texts
 from colbert_prf.terms import TermExpansion, TermExplanation, TermMatch
 from colbert_prf.types import (
     EncodedDocument,

@@ -18,8 +18,8 @@ from pathlib import Path
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index import Index
-from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import FORMAT_VERSION
+from colbert_prf.storage.layout import IndexLayout
 
 __all__ = ["QUESTIONS", "demo_index", "demo_passages"]
 

@@ -20,6 +20,7 @@ from typing import Any
 import ir_measures
 import numpy as np
 from ir_measures import AP, nDCG
+from onnx import TensorProto
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -31,11 +32,12 @@ from colbert_prf.encoder.tokenization import Tokenization
 
 Scheme = Callable[[Path, Path], Any]
 
-MATRICES = ["MatMul", "Gemm"]
+# Fused attention and layer norms are not of the standard set of operators, so their types cannot be inferred.
+FLOATS = {"DefaultTensorType": TensorProto.FLOAT}
 
 
 def dynamic(**options: Any) -> Scheme:
-    return lambda source, target: quantize_dynamic(source, target, **options)
+    return lambda source, target: quantize_dynamic(source, target, extra_options=FLOATS, **options)
 
 
 def smoothed(source: Path, target: Path) -> None:
@@ -50,9 +52,7 @@ SCHEMES: dict[str, Scheme] = {
     "int8 per channel, 7-bit weights, smoothed (shipped)": smoothed,
     "int8 per channel, 7-bit weights": dynamic(per_channel=True, reduce_range=True, **INT8),
     "int8 per channel": dynamic(per_channel=True, **INT8),
-    "int8 per channel, embedding table float32": dynamic(per_channel=True, op_types_to_quantize=MATRICES, **INT8),
     "int8 per tensor": dynamic(**INT8),
-    "uint8 per channel": dynamic(per_channel=True, weight_type=QuantType.QUInt8),
 }
 
 

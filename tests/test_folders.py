@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from colbert_prf import EncodedDocument, Index, IndexFormatError, LexicalIndex, StorageError
-from colbert_prf.index.json_form import _text
-from colbert_prf.single_vector import VectorEncoder, VectorIndex
+from colbert_prf.baselines.single_vector import VectorEncoder, VectorIndex
+from colbert_prf.storage.json_form import _text
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs links and pipes")
 

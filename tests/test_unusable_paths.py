@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from colbert_prf import EncodedDocument, Encoder, Index, LexicalIndex, ModelError, StorageError
+from colbert_prf.baselines.single_vector import VectorEncoder, VectorIndex
 from colbert_prf.cli import main
-from colbert_prf.single_vector import VectorEncoder, VectorIndex
 
 NOBODY = 65534
 TEXTS = [("a", "fish"), ("b", "tank")]

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from colbert_prf import EncodedDocument, Index, IndexFormatError, LexicalIndex
-from colbert_prf.index.arrays import write_array
-from colbert_prf.index.json_form import _text
-from colbert_prf.single_vector import VectorEncoder, VectorIndex
+from colbert_prf.baselines.single_vector import VectorEncoder, VectorIndex
+from colbert_prf.storage.arrays import write_array
+from colbert_prf.storage.json_form import _text
 
 KINDS = {"index": Index, "lexical": LexicalIndex, "single": VectorIndex}
 SEGMENT = "segment-000001-0000"

@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from colbert_prf.baselines.lexical import BM25, LexicalIndex, TermFeedback
+from colbert_prf.baselines.lexical.methods import METHODS
 from colbert_prf.cli.output import console, corpus_options, json_option, print_json, print_ranking
 from colbert_prf.datasets import CorpusFormat, EmptyPolicy
 from colbert_prf.index import Index
-from colbert_prf.lexical import BM25, LexicalIndex, TermFeedback
-from colbert_prf.lexical.methods import METHODS
 from colbert_prf.terms import TermExplanation
 from colbert_prf.types import Ranking
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from colbert_prf.cli.output import console, json_option, print_json, print_ranking, ranking_as_dict
 from colbert_prf.encoder import Encoder
 from colbert_prf.feedback import ColbertPRF, Feedback
-from colbert_prf.search import Searcher
+from colbert_prf.search.searcher import Searcher
 
 __all__ = ["answer", "demo"]
 

@@ -15,7 +15,7 @@ from colbert_prf.cli.tables import print_table
 from colbert_prf.errors import InputError
 from colbert_prf.evaluation import Row, Table, to_csv, to_latex, to_markdown
 from colbert_prf.index import Index
-from colbert_prf.search import Searcher
+from colbert_prf.search.searcher import Searcher
 from colbert_prf.types import Ranking
 
 __all__ = ["expansions"]

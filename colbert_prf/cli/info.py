@@ -12,7 +12,7 @@ from colbert_prf.cli.output import console, json_option, print_json
 from colbert_prf.encoder import Encoder
 from colbert_prf.encoder.base import may_be_on_the_hub
 from colbert_prf.errors import InputError
-from colbert_prf.index.layout import IndexLayout
+from colbert_prf.storage.layout import IndexLayout
 
 __all__ = ["info"]
 

@@ -21,7 +21,7 @@ from colbert_prf.feedback.source import FeedbackVectors, source_of
 from colbert_prf.feedback.weighting import inverse_frequency
 from colbert_prf.plots import Contrast, Panel, plot_expansion, save_figure
 from colbert_prf.plots.files import check_figure_path
-from colbert_prf.search import Searcher
+from colbert_prf.search.searcher import Searcher
 from colbert_prf.types import EncodedQuery, Expansion
 
 __all__ = ["plot"]

@@ -10,7 +10,7 @@ import click
 from colbert_prf.cli.feedback import feedback_from, feedback_options
 from colbert_prf.cli.output import console, json_option, print_json
 from colbert_prf.index import Index
-from colbert_prf.search import PRESETS, Preset, Searcher
+from colbert_prf.search.searcher import PRESETS, Preset, Searcher
 
 if TYPE_CHECKING:
     from colbert_prf.experiments.running import RunSummary
@@ -58,7 +58,7 @@ def run(
     from colbert_prf.datasets import read_topics
     from colbert_prf.experiments.running import run_topics
     from colbert_prf.experiments.tags import feedback_facts, tag_of
-    from colbert_prf.retriever import EndToEnd
+    from colbert_prf.search.retriever import EndToEnd
 
     if str(output) == "-":
         raise click.UsageError("--output: a run that can be continued is a file, not standard output; name one.")

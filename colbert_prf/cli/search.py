@@ -22,7 +22,7 @@ from colbert_prf.cli.output import (
 from colbert_prf.datasets import CorpusFormat, EmptyPolicy
 from colbert_prf.encoder import Encoder
 from colbert_prf.index import Index, MemoryIndex
-from colbert_prf.search import PRESETS, Preset, Searcher
+from colbert_prf.search.searcher import PRESETS, Preset, Searcher
 
 __all__ = ["open_source", "search"]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
+from colbert_prf.baselines.lexical import TermRegression
 from colbert_prf.cli.output import console, json_option, model_option, print_json
 from colbert_prf.datasets.opening import read_lines
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import DatasetError, InputError
-from colbert_prf.lexical import TermRegression
 from colbert_prf.progress import progress_bar
 
 __all__ = ["read_answers", "term_weights"]

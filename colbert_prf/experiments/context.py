@@ -15,8 +15,8 @@ from colbert_prf.errors import InputError, StorageError
 from colbert_prf.experiments.digests import file_digest
 from colbert_prf.experiments.entries import Entry
 from colbert_prf.index import Index
-from colbert_prf.retriever import Retriever
-from colbert_prf.search import Preset, Searcher
+from colbert_prf.search.retriever import Retriever
+from colbert_prf.search.searcher import Preset, Searcher
 
 __all__ = ["Context", "slug"]
 

@@ -16,7 +16,7 @@ from colbert_prf.experiments.entries import configuration_of
 from colbert_prf.experiments.judged import Judged, located, read_judged
 from colbert_prf.experiments.models import absent_models, digests_of
 from colbert_prf.experiments.running import RunSummary, run_topics
-from colbert_prf.retriever import Retriever
+from colbert_prf.search.retriever import Retriever
 from colbert_prf.types import Ranking
 
 __all__ = ["Outcome", "Results", "run_experiment"]

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from colbert_prf.effort import Effort
-from colbert_prf.engine import Found, default_probes, default_rescore
 from colbert_prf.feedback import ColbertPRF
-from colbert_prf.first_pass import CompressedPass
 from colbert_prf.index import Index
+from colbert_prf.search.effort import Effort
+from colbert_prf.search.engine import Found, default_probes, default_rescore
+from colbert_prf.search.first_pass import CompressedPass
 from colbert_prf.types import EncodedQuery, Expansion, Hit, Ranking
 
 __all__ = ["KeptFirstPass", "trimmed"]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from colbert_prf.errors import InputError
 from colbert_prf.experiments.values import describe_type, fits
-from colbert_prf.retriever import Retriever
+from colbert_prf.search.retriever import Retriever
 
 __all__ = ["Kind", "find_kind", "known_kinds", "system"]
 
@@ -108,8 +108,8 @@ def system(
     """Make a function known as a kind of system.
 
     Its first parameter is the context, the others are keyword-only and annotated: they are the parameters of a row. One
-    annotated as :class:`~colbert_prf.retriever.Retriever`, or as a list of them, is written as the name of another row,
-    or a list of names, and arrives as that row's system.
+    annotated as :class:`~colbert_prf.search.retriever.Retriever`, or as a list of them, is written as the name of
+    another row, or a list of names, and arrives as that row's system.
 
     Parameters
     ----------

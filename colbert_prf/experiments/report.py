@@ -14,7 +14,7 @@ from colbert_prf.errors import MissingExtraError
 from colbert_prf.evaluation import Table, queries_table, to_csv, to_html, to_latex, to_markdown
 from colbert_prf.experiments.experiment import Outcome, Results
 from colbert_prf.experiments.tables import comparisons_of, results_table, stages_table
-from colbert_prf.index.durable import write_whole
+from colbert_prf.storage.durable import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,9 +17,9 @@ from colbert_prf.datasets import write_run
 from colbert_prf.datasets.runs import refuse_unwritable
 from colbert_prf.errors import InputError, StorageError
 from colbert_prf.experiments.journal import Answer, Journal, differences
-from colbert_prf.index.durable import write_whole
 from colbert_prf.progress import progress_bar
-from colbert_prf.retriever import Retriever
+from colbert_prf.search.retriever import Retriever
+from colbert_prf.storage.durable import write_whole
 
 __all__ = ["Existing", "RunSummary", "digest_of_topics", "finished_run", "run_topics"]
 

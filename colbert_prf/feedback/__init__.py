@@ -4,6 +4,5 @@ from colbert_prf.feedback.base import Feedback
 from colbert_prf.feedback.centroid_prf import CentroidPRF
 from colbert_prf.feedback.frequencies import TokenFrequencies
 from colbert_prf.feedback.prf import ColbertPRF
-from colbert_prf.feedback.texts import rerank_texts
 
-__all__ = ["CentroidPRF", "ColbertPRF", "Feedback", "TokenFrequencies", "rerank_texts"]
+__all__ = ["CentroidPRF", "ColbertPRF", "Feedback", "TokenFrequencies"]

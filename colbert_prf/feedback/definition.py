@@ -2,7 +2,7 @@
 
 Wang, Macdonald, Tonellotto and Ounis, Pseudo-Relevance Feedback for Multiple Representation Dense Retrieval, ICTIR
 2021. Line 1 is the first pass and lines 10 to 14 score documents with what is learned here: see
-:mod:`colbert_prf.prf_search`.
+:mod:`colbert_prf.search.prf_search`.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError, StorageError
 from colbert_prf.feedback.source import FeedbackSource, source_of
 from colbert_prf.index import Index, MemoryIndex
-from colbert_prf.index.durable import write_whole
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.progress import progress_bar
+from colbert_prf.storage.durable import write_whole
 
 __all__ = ["TokenFrequencies"]
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.index import Index, MemoryIndex
-from colbert_prf.index.arrays import rows_of
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
+from colbert_prf.storage.arrays import rows_of
 from colbert_prf.types import TokenIds, Vectors
 
 if TYPE_CHECKING:

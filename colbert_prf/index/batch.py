@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
-from colbert_prf.index.arrays import Array
 from colbert_prf.index.manifest import Settings
+from colbert_prf.storage.arrays import Array
 from colbert_prf.types import EncodedDocument
 
 __all__ = ["BATCH_VECTORS", "Batch", "Record", "batches_of"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from colbert_prf.errors import IndexMismatchError, StorageError
-from colbert_prf.index.files import refuse_link
-from colbert_prf.index.json_form import read_json, write_json
-from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import FORMAT_VERSION, CodecInfo, SegmentInfo, Settings
+from colbert_prf.storage.files import refuse_link
+from colbert_prf.storage.json_form import read_json, write_json
+from colbert_prf.storage.layout import IndexLayout
 
 __all__ = ["BuildState", "check_folder"]
 

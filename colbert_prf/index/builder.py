@@ -27,10 +27,6 @@ from colbert_prf.errors import IndexMismatchError, InputError, StorageError
 from colbert_prf.index.batch import batches_of
 from colbert_prf.index.build_state import BuildState, check_folder
 from colbert_prf.index.codec import Codec, sample_size_for
-from colbert_prf.index.files import storage_errors
-from colbert_prf.index.identifiers import SeenIds
-from colbert_prf.index.layout import IndexLayout
-from colbert_prf.index.lock import writing
 from colbert_prf.index.manifest import Manifest, SegmentInfo, Settings
 from colbert_prf.index.records import Item, encode_items, refuse_known
 from colbert_prf.index.sampling import sample_vectors
@@ -38,6 +34,10 @@ from colbert_prf.index.segment import Segment
 from colbert_prf.index.segments_writer import SEGMENT_VECTORS, compress, write_chunks, write_codec, write_segments
 from colbert_prf.index.snapshot import open_codec
 from colbert_prf.progress import progress_bar
+from colbert_prf.storage.files import storage_errors
+from colbert_prf.storage.identifiers import SeenIds
+from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.lock import writing
 
 __all__ = ["BuildOptions", "Builder", "create_index"]
 

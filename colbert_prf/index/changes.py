@@ -16,11 +16,6 @@ from colbert_prf.errors import InputError, OutgrownCodecWarning
 from colbert_prf.index.batch import Batch, Record, batches_of
 from colbert_prf.index.codec import MAX_CENTROIDS, Codec, sample_size_for
 from colbert_prf.index.deletions import write_deletions
-from colbert_prf.index.durable import sync_folder
-from colbert_prf.index.files import refuse_link
-from colbert_prf.index.identifiers import SeenIds
-from colbert_prf.index.layout import IndexLayout
-from colbert_prf.index.lock import writing
 from colbert_prf.index.manifest import Manifest, SegmentInfo
 from colbert_prf.index.records import Item, encode_items, refuse_known
 from colbert_prf.index.sampling import sample_vectors
@@ -28,6 +23,11 @@ from colbert_prf.index.segment import Segment
 from colbert_prf.index.segments_writer import SEGMENT_VECTORS, compress, write_codec, write_segments
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.index.verification import check_segment
+from colbert_prf.storage.durable import sync_folder
+from colbert_prf.storage.files import refuse_link
+from colbert_prf.storage.identifiers import SeenIds
+from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.lock import writing
 
 __all__ = ["add_items", "delete_documents", "merge_segments", "retrain_codec", "warn_if_outgrown"]
 

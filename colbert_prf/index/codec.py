@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from colbert_prf.encoder.base import available_cores
 from colbert_prf.errors import InputError
-from colbert_prf.index.arrays import Array
-from colbert_prf.index.forms import Form
 from colbert_prf.kernels.parallel import ALONE, Workers
+from colbert_prf.storage.arrays import Array
+from colbert_prf.storage.forms import Form
 from colbert_prf.types import Vectors
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.index.arrays import Array, write_array
-from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import DeletionInfo
 from colbert_prf.index.segment import Segment
 from colbert_prf.index.segment_writer import document_frequencies
+from colbert_prf.storage.arrays import Array, write_array
+from colbert_prf.storage.layout import IndexLayout
 
 __all__ = ["deletion_frequencies", "write_deletions"]
 

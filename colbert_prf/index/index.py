@@ -12,13 +12,13 @@ from colbert_prf.errors import IndexFormatError, InputError
 from colbert_prf.index.builder import BuildOptions, create_index
 from colbert_prf.index.changes import add_items, delete_documents, merge_segments, retrain_codec, warn_if_outgrown
 from colbert_prf.index.codec import Codec
-from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import Manifest, ModelInfo, Settings
 from colbert_prf.index.model import check_model, load_model, model_info
 from colbert_prf.index.reader import IndexReader
 from colbert_prf.index.records import Documents, EncodedDocuments, Item, text_items, vector_items
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.index.verification import Verification, verify_snapshot
+from colbert_prf.storage.layout import IndexLayout
 
 __all__ = ["Index"]
 

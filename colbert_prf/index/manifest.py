@@ -6,9 +6,9 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from colbert_prf.index.arrays import ArrayInfo
 from colbert_prf.index.codec import BITS
-from colbert_prf.index.json_form import read_json, write_json
+from colbert_prf.storage.arrays import ArrayInfo
+from colbert_prf.storage.json_form import read_json, write_json
 
 __all__ = ["FORMAT_VERSION", "CodecInfo", "DeletionInfo", "Manifest", "ModelInfo", "SegmentInfo", "Settings"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from colbert_prf.encoder import Encoder
 from colbert_prf.encoder.folder import EMBEDDED, ModelFolder
 from colbert_prf.errors import IndexMismatchError
-from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import ModelInfo, Settings
+from colbert_prf.storage.layout import IndexLayout
 
 __all__ = ["check_model", "load_model", "model_info"]
 

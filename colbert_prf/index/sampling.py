@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from colbert_prf.index.arrays import rows_of
 from colbert_prf.index.segment import Segment
+from colbert_prf.storage.arrays import rows_of
 from colbert_prf.types import Vectors
 
 __all__ = ["sample_vectors"]

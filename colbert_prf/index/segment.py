@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import IndexFormatError
-from colbert_prf.index.arrays import Array, ArrayInfo, open_array, rows_of
 from colbert_prf.index.batch import BATCH_VECTORS, Batch
-from colbert_prf.index.blobs import Blobs, blob_forms
 from colbert_prf.index.codec import Codec, all_cores
-from colbert_prf.index.forms import Form, check_forms
-from colbert_prf.index.identifiers import Identifiers, identifier_forms
-from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import SegmentInfo
 from colbert_prf.index.segment_writer import token_dtype
 from colbert_prf.kernels.postings import decode_postings
+from colbert_prf.storage.arrays import Array, ArrayInfo, open_array, rows_of
+from colbert_prf.storage.blobs import Blobs, blob_forms
+from colbert_prf.storage.forms import Form, check_forms
+from colbert_prf.storage.identifiers import Identifiers, identifier_forms
+from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.types import TokenIds, Vectors
 
 if TYPE_CHECKING:

@@ -9,15 +9,15 @@ from types import TracebackType
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.index.arrays import Array, ArrayInfo, ArrayWriter, write_array
 from colbert_prf.index.batch import Batch
-from colbert_prf.index.blobs import BlobWriter
 from colbert_prf.index.codec import Codec
-from colbert_prf.index.durable import sync_folder
-from colbert_prf.index.identifiers import identifier_arrays
-from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import SegmentInfo, Settings
 from colbert_prf.kernels.postings import encode_postings
+from colbert_prf.storage.arrays import Array, ArrayInfo, ArrayWriter, write_array
+from colbert_prf.storage.blobs import BlobWriter
+from colbert_prf.storage.durable import sync_folder
+from colbert_prf.storage.identifiers import identifier_arrays
+from colbert_prf.storage.layout import IndexLayout
 
 __all__ = ["SegmentWriter", "document_frequencies", "token_dtype"]
 

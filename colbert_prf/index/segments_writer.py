@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from colbert_prf.index.arrays import write_array
 from colbert_prf.index.batch import Batch
 from colbert_prf.index.codec import Codec
-from colbert_prf.index.durable import sync_folder
-from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import CodecInfo, SegmentInfo, Settings
 from colbert_prf.index.segment_writer import SegmentWriter
+from colbert_prf.storage.arrays import write_array
+from colbert_prf.storage.durable import sync_folder
+from colbert_prf.storage.layout import IndexLayout
 
 __all__ = ["CHUNK_VECTORS", "SEGMENT_VECTORS", "compress", "write_chunks", "write_codec", "write_segments"]
 

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import IndexFormatError
-from colbert_prf.index.arrays import check_array, open_array
 from colbert_prf.index.codec import Codec, codec_fault, codec_forms
-from colbert_prf.index.forms import check_forms
-from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import CodecInfo, Manifest, Settings
-from colbert_prf.index.positions import Positions
 from colbert_prf.index.segment import Segment
 from colbert_prf.kernels.maxsim import maxsim
+from colbert_prf.storage.arrays import check_array, open_array
+from colbert_prf.storage.forms import check_forms
+from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.positions import Positions
 from colbert_prf.types import EncodedQuery, TokenIds, Vectors
 
 __all__ = ["Snapshot", "open_codec"]

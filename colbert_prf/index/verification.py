@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from colbert_prf.errors import IndexFormatError
-from colbert_prf.index.arrays import Array, ArrayInfo, check_array
 from colbert_prf.index.deletions import deletion_frequencies
-from colbert_prf.index.identifiers import SeenIds
-from colbert_prf.index.layout import IndexLayout
-from colbert_prf.index.positions import Positions
 from colbert_prf.index.segment import Segment
 from colbert_prf.index.segment_writer import document_frequencies
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.postings import encode_postings
+from colbert_prf.storage.arrays import Array, ArrayInfo, check_array
+from colbert_prf.storage.identifiers import SeenIds
+from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.positions import Positions
 
 __all__ = ["Verification", "array_files", "check_segment", "verify_live_ids", "verify_snapshot"]
 

@@ -11,22 +11,22 @@ from typing import Any
 
 import pyterrier as pt
 
+from colbert_prf.baselines.lexical import LexicalIndex, TermFeedback
+from colbert_prf.baselines.lexical.methods import METHODS
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
 from colbert_prf.feedback import Feedback
 from colbert_prf.feedback.methods import make_feedback
 from colbert_prf.index import Index
-from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.manifest import KIND
-from colbert_prf.lexical import LexicalIndex, TermFeedback
-from colbert_prf.lexical.methods import METHODS
 from colbert_prf.pyterrier.baselines import BertQEScorer, LexicalRetriever
 from colbert_prf.pyterrier.feedback import QueryExpander
 from colbert_prf.pyterrier.indexer import ColbertIndexer
 from colbert_prf.pyterrier.retrieve import ColbertRetriever, ColbertSetRetriever, QueryEncoder
 from colbert_prf.pyterrier.scoring import ColbertScorer, ColbertTextScorer
 from colbert_prf.pyterrier.showing import Explainer, TextLoader
-from colbert_prf.search import Preset, Searcher
+from colbert_prf.search.searcher import Preset, Searcher
+from colbert_prf.storage.layout import IndexLayout
 
 __all__ = ["ColbertIndex", "artifact_metadata"]
 

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
+from colbert_prf.baselines.lexical import BM25, TermFeedback
+from colbert_prf.baselines.lexical.bm25 import Idf
+from colbert_prf.baselines.rerank import BertQE, PairScorer
 from colbert_prf.errors import InputError
-from colbert_prf.lexical import BM25, TermFeedback
-from colbert_prf.lexical.bm25 import Idf
 from colbert_prf.pyterrier.component import Component
 from colbert_prf.pyterrier.frames import answered, query_groups, rescored
-from colbert_prf.rerank import BertQE, PairScorer
-from colbert_prf.retriever import EndToEnd
+from colbert_prf.search.retriever import EndToEnd
 from colbert_prf.types import Hit, Ranking
 
 if TYPE_CHECKING:

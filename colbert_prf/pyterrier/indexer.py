@@ -13,7 +13,7 @@ from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
 from colbert_prf.index import Index
 from colbert_prf.pyterrier.component import Component
-from colbert_prf.search import Preset
+from colbert_prf.search.searcher import Preset
 
 if TYPE_CHECKING:
     from colbert_prf.pyterrier.artifact import ColbertIndex

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from colbert_prf.baselines.rerank.candidates import Candidates
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
-from colbert_prf.feedback import Feedback, rerank_texts
+from colbert_prf.feedback import Feedback
 from colbert_prf.pyterrier.component import Component
 from colbert_prf.pyterrier.frames import check_results, encoded_queries, query_groups, rescored, with_queries
-from colbert_prf.rerank.candidates import Candidates
+from colbert_prf.search.texts import rerank_texts
 from colbert_prf.types import EncodedQuery, Hit, Ranking
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from colbert_prf.errors import InputError
-from colbert_prf.retriever import Retriever
+from colbert_prf.search.retriever import Retriever
 from colbert_prf.training.examples import Example
 
 __all__ = ["Found", "Mining", "find_in_run", "find_with", "mine_negatives"]

@@ -17,8 +17,8 @@ from pathlib import Path
 from choose import open_searcher
 from sets import SEED, read_set
 
+from colbert_prf.baselines.rerank.pair_scorer import PairScorer
 from colbert_prf.progress import progress_bar
-from colbert_prf.rerank.pair_scorer import PairScorer
 
 MINING_BASE = "answerai"
 NUM_MINED = 6

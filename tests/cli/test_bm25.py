@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from colbert_prf import Index
+from colbert_prf.baselines.lexical import LexicalIndex
 from colbert_prf.cli import cli
-from colbert_prf.lexical import LexicalIndex
 
 CORPUS = [
     ("fish", "Goldfish grow all their life if the tank is large."),

@@ -16,7 +16,7 @@ from colbert_prf.cli.expansion import expansion_words, likely_words, moves, plac
 from colbert_prf.cli.feedback import feedback_from
 from colbert_prf.cli.plot import _contrast
 from colbert_prf.feedback.source import source_of
-from colbert_prf.search import Searcher
+from colbert_prf.search.searcher import Searcher
 
 CORPUS = {
     "fish": "Goldfish grow all their life if the tank is large.",

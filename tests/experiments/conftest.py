@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from colbert_prf.experiments import Context, known_kinds, registry, system
-from colbert_prf.retriever import Retriever
+from colbert_prf.search.retriever import Retriever
 from colbert_prf.types import EncodedQuery, Hit, Ranking
 
 QUERY = EncodedQuery(np.array([7], dtype=np.int32), np.array([[0.6, 0.8]], dtype=np.float32))

@@ -18,9 +18,9 @@ from colbert_prf import (
     InputError,
     SingleVector,
 )
+from colbert_prf.baselines.lexical import TermRegression
 from colbert_prf.experiments import Context, read_experiment
 from colbert_prf.experiments.entries import Entry, check_entries
-from colbert_prf.lexical import TermRegression
 
 TEXTS = {"fish": "Goldfish grow in a tank.", "pond": "Ponds have goldfish.", "bank": "The bank raised rates."}
 

@@ -10,7 +10,7 @@ from colbert_prf.experiments.config import Row
 from colbert_prf.experiments.digests import digest_of_encoder, digest_of_model
 from colbert_prf.experiments.entries import Entry
 from colbert_prf.experiments.models import absent_models, digests_of
-from colbert_prf.retriever import Retriever
+from colbert_prf.search.retriever import Retriever
 
 ROWS = """
 [[systems]]

@@ -16,7 +16,7 @@ from colbert_prf import (
     TokenFrequencies,
     rerank_texts,
 )
-from colbert_prf.feedback.texts import CountedSource
+from colbert_prf.search.texts import CountedSource
 
 PASSAGES = {
     "war1": "While the soldiers advanced, the tank bombarded the troops from the hill.",
@@ -50,7 +50,7 @@ def test_without_frequencies_it_is_a_search_of_the_passages(given, encoder):
 def test_with_frequencies_it_is_a_search_with_those(given, encoder, memory, monkeypatch):
     """A Searcher that counts in the whole collection and finds only among the passages."""
     frequencies = TokenFrequencies.of(memory)
-    monkeypatch.setattr("colbert_prf.search.source_of", lambda index: CountedSource(index, frequencies))
+    monkeypatch.setattr("colbert_prf.search.searcher.source_of", lambda index: CountedSource(index, frequencies))
     expected = Searcher(given).search("do goldfish grow", k=len(GIVEN), feedback=ColbertPRF())
     monkeypatch.undo()
     found = rerank_texts("do goldfish grow", GIVEN, encoder=encoder, frequencies=frequencies)

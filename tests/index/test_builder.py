@@ -5,7 +5,7 @@ import pytest
 
 from colbert_prf import Index, IndexMismatchError, InputError, StorageError
 from colbert_prf.index import batch, builder, segments_writer
-from colbert_prf.index.layout import IndexLayout
+from colbert_prf.storage.layout import IndexLayout
 
 
 @pytest.fixture

@@ -83,8 +83,8 @@ def test_the_files_of_another_index_are_not_taken_for_its_own(sound, tmp_path, m
 
 def test_arrays_with_right_checksums_must_fit_each_other(sound, tmp_path):
     """What no checksum finds: a writer that was wrong. Each array in turn is rewritten with a manifest that fits it."""
-    from colbert_prf.index.arrays import write_array
     from colbert_prf.index.manifest import Manifest
+    from colbert_prf.storage.arrays import write_array
 
     found = {}
     for name in ("offsets", "id_hashes", "codes", "token_ids", "lists", "frequencies"):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from colbert_prf import IndexFormatError
-from colbert_prf.index.derived import READ_BYTES, open_derived, writing_derived
-from colbert_prf.index.layout import IndexLayout
+from colbert_prf.storage.derived import READ_BYTES, open_derived, writing_derived
+from colbert_prf.storage.layout import IndexLayout
 
 
 def write(path, *pieces: bytes) -> None:

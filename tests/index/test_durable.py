@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from colbert_prf.index.durable import write_whole
+from colbert_prf.storage.durable import write_whole
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ from colbert_prf import (
     StorageError,
 )
 from colbert_prf.index import index as index_module
-from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.verification import verify_snapshot
+from colbert_prf.storage.layout import IndexLayout
 
 DOCUMENTS = [
     ("fish", "Goldfish grow all their life."),

@@ -8,14 +8,14 @@ import sys
 import pytest
 
 from colbert_prf import Index, IndexLockedError, StorageError
-from colbert_prf.index.layout import IndexLayout
-from colbert_prf.index.lock import writing
+from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.lock import writing
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from colbert_prf.index.layout import IndexLayout
-from colbert_prf.index.lock import writing
+from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.lock import writing
 with writing(IndexLayout(Path(sys.argv[1])), "hold"):
     print("held", flush=True)
     time.sleep(600)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from colbert_prf import IndexFormatError
-from colbert_prf.index.arrays import ArrayInfo
-from colbert_prf.index.json_form import _text
 from colbert_prf.index.manifest import CodecInfo, DeletionInfo, Manifest, ModelInfo, SegmentInfo, Settings
+from colbert_prf.storage.arrays import ArrayInfo
+from colbert_prf.storage.json_form import _text
 
 FILES = {"codes": ArrayInfo("<u2", (7,), 142, 5)}
 MANIFEST = Manifest(

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from colbert_prf import Index, InputError
-from colbert_prf.index.layout import IndexLayout
 from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.storage.layout import IndexLayout
 
 
 def test_readers_keep_their_snapshot(index, tmp_path, make_documents, contents, a_query):

@@ -21,8 +21,8 @@ from colbert_prf import (  # noqa: E402
     Ranking,
     rerank_texts,
 )
+from colbert_prf.baselines.rerank import PairScorer  # noqa: E402
 from colbert_prf.pyterrier import ColbertTextScorer, CrossEncoderScorer  # noqa: E402
-from colbert_prf.rerank import PairScorer  # noqa: E402
 
 SMALL = ColbertPRF(feedback_docs=2, clusters=6, expansion_vectors=4)
 

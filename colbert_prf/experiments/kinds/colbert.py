@@ -10,8 +10,8 @@ from colbert_prf.experiments.registry import system
 from colbert_prf.experiments.values import describe_type, fits
 from colbert_prf.feedback import Feedback
 from colbert_prf.feedback.methods import METHODS, make_feedback
-from colbert_prf.retriever import EndToEnd, Retriever
-from colbert_prf.search import Preset
+from colbert_prf.search.retriever import EndToEnd, Retriever
+from colbert_prf.search.searcher import Preset
 
 __all__ = ["colbert", "feedback_of"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from colbert_prf.baselines.fusion import Fusion, FusionMethod
 from colbert_prf.experiments.context import Context
 from colbert_prf.experiments.registry import system
-from colbert_prf.fusion import Fusion, FusionMethod
-from colbert_prf.retriever import Retriever
+from colbert_prf.search.retriever import Retriever
 
 __all__ = ["fusion"]
 

@@ -6,11 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Any, Literal
 
-from colbert_prf.errors import InputError
-from colbert_prf.experiments.context import Context, slug
-from colbert_prf.experiments.digests import digest_of_encoder
-from colbert_prf.experiments.registry import system
-from colbert_prf.lexical import (
+from colbert_prf.baselines.lexical import (
     BM25,
     LexicalIndex,
     QueryGenerator,
@@ -21,10 +17,14 @@ from colbert_prf.lexical import (
     read_expansions,
     weighted_documents,
 )
-from colbert_prf.lexical.bm25 import Idf
-from colbert_prf.lexical.methods import METHODS
+from colbert_prf.baselines.lexical.bm25 import Idf
+from colbert_prf.baselines.lexical.methods import METHODS
+from colbert_prf.errors import InputError
+from colbert_prf.experiments.context import Context, slug
+from colbert_prf.experiments.digests import digest_of_encoder
+from colbert_prf.experiments.registry import system
 from colbert_prf.progress import progress_bar
-from colbert_prf.retriever import Retriever
+from colbert_prf.search.retriever import Retriever
 
 __all__ = ["bm25"]
 

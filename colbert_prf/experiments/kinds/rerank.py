@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from colbert_prf.baselines.rerank import BertQE, ColbertReranker, ColbertTextReranker, CrossEncoderReranker, PairScorer
 from colbert_prf.experiments.context import Context
 from colbert_prf.experiments.kinds.colbert import feedback_of
 from colbert_prf.experiments.registry import system
-from colbert_prf.rerank import BertQE, ColbertReranker, ColbertTextReranker, CrossEncoderReranker, PairScorer
-from colbert_prf.retriever import Retriever
+from colbert_prf.search.retriever import Retriever
 from colbert_prf.types import Hits, Ranking
 
 __all__ = ["bert_qe", "colbert_reranker", "colbert_text_reranker", "cross_encoder"]

@@ -5,12 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from colbert_prf.errors import InputError
-from colbert_prf.experiments.context import Context, slug
-from colbert_prf.experiments.digests import digest_of_encoder, digest_of_model
-from colbert_prf.experiments.registry import system
-from colbert_prf.retriever import Retriever
-from colbert_prf.single_vector import (
+from colbert_prf.baselines.single_vector import (
     AverageFeedback,
     MeanEncoder,
     RocchioFeedback,
@@ -19,8 +14,13 @@ from colbert_prf.single_vector import (
     VectorFeedback,
     VectorIndex,
 )
-from colbert_prf.single_vector.encoders import Pooling
-from colbert_prf.single_vector.onnx_encoder import OnnxVectorEncoder
+from colbert_prf.baselines.single_vector.encoders import Pooling
+from colbert_prf.baselines.single_vector.onnx_encoder import OnnxVectorEncoder
+from colbert_prf.errors import InputError
+from colbert_prf.experiments.context import Context, slug
+from colbert_prf.experiments.digests import digest_of_encoder, digest_of_model
+from colbert_prf.experiments.registry import system
+from colbert_prf.search.retriever import Retriever
 
 __all__ = ["single_vector"]
 

@@ -1,0 +1,180 @@
+"""BM25 over a lexical index, with or without feedback."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.baselines.lexical.feedback import TermFeedback
+from colbert_prf.baselines.lexical.index import LexicalIndex
+from colbert_prf.baselines.lexical.segment import Postings
+from colbert_prf.baselines.lexical.snapshot import LexicalSnapshot
+from colbert_prf.errors import InputError
+from colbert_prf.search.retriever import Retriever
+from colbert_prf.terms import TermExplanation, TermMatch
+from colbert_prf.types import Hits, Ranking
+
+__all__ = ["BM25", "Idf"]
+
+Idf = Literal["robertson", "lucene"]
+
+
+class _Found(NamedTuple):
+    """Positions of documents and their scores, best first; equal scores by position."""
+
+    positions: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float64]
+
+
+class BM25(Retriever):
+    r"""Score documents by the terms they share with a query.
+
+    .. math:: \sum_t \frac{(k_3 + 1) w_t}{k_3 + w_t} \, idf_t \, \frac{tf_{t,d}}{tf_{t,d} + k_1 (1 - b + b |d| / avg)}
+
+    Parameters
+    ----------
+    index
+        What to search.
+    k1
+        How slowly the frequency of a term saturates.
+    b
+        How much the length of a document counts, from 0 to 1.
+    k3
+        How slowly the weight of a term in the query saturates; None if it does not.
+    idf
+        ``"robertson"``, as in Terrier: log2((N - n + 0.5) / (n + 0.5)), negative for a term of more than half of the
+        documents; or ``"lucene"``, as in Anserini: ln(1 + (N - n + 0.5) / (n + 0.5)).
+    feedback
+        Learn from what was found and search again, for example ``RM3()``.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> folder = TemporaryDirectory()
+    >>> documents = [("a", "Goldfish grow all their life."), ("b", "Bank rates fell."), ("c", "A tank of water.")]
+    >>> index = LexicalIndex.create(Path(folder.name, "my.lexical"), documents)
+    >>> BM25(index).search("growing goldfish").doc_ids
+    ['a']
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        index: LexicalIndex,
+        *,
+        k1: float = 1.2,
+        b: float = 0.75,
+        k3: float | None = 8.0,
+        idf: Idf = "robertson",
+        feedback: TermFeedback | None = None,
+    ) -> None:
+        if not (k1 >= 0 and 0 <= b <= 1 and (k3 is None or k3 >= 0)):
+            raise InputError(f"k1 and k3 must not be negative and b must be from 0 to 1, found {k1}, {k3} and {b}")
+        if idf not in get_args(Idf):
+            raise InputError(f"idf must be one of {get_args(Idf)}, found {idf!r}")
+        self.index = index
+        self.k1 = k1
+        self.b = b
+        self.k3 = k3
+        self.idf = idf
+        self.feedback = feedback
+
+    def search(self, query: str, k: int = 1000) -> Ranking:
+        """Find the ``k`` best documents; those that share no term with the query are not found."""
+        return self.search_terms(self.terms_of(query), k, query=query)
+
+    def terms_of(self, query: str) -> dict[str, float]:
+        """The terms of a query, each with the number of times it is in it."""
+        return {term: float(count) for term, count in Counter(self.index.analyzer.terms(query)).items()}
+
+    def search_terms(self, terms: Mapping[str, float], k: int = 1000, *, query: str = "") -> Ranking:
+        """Find the ``k`` best documents for weighted terms.
+
+        Parameters
+        ----------
+        terms
+            As they are in the index, with their weights.
+        k
+            How many.
+        query
+            The text the terms are from, for the ranking.
+
+        Returns
+        -------
+        Ranking
+            With feedback it has a ``term_expansion`` and, in ``before``, the ranking of the first pass.
+        """
+        if k < 1:
+            raise InputError(f"k must be at least 1, found {k}")
+        snapshot, timings = self.index.snapshot, dict[str, float]()
+        started = perf_counter()
+        found = self._found(snapshot, terms, max(k, self.feedback.feedback_docs if self.feedback else 0))
+        timings["score"] = perf_counter() - started
+        first = _Found(found.positions[:k], found.scores[:k])
+        if self.feedback is None:
+            return Ranking(query, self._hits(snapshot, first), timings)
+        started = perf_counter()
+        expansion = self.feedback.expand(terms, snapshot, found.positions, found.scores)
+        timings["expansion"] = perf_counter() - started
+        started = perf_counter()
+        again = self._found(snapshot, expansion.weights, k)
+        timings["score again"] = perf_counter() - started
+        return Ranking(
+            query,
+            self._hits(snapshot, again),
+            timings,
+            read_before=lambda: Ranking(query, self._hits(snapshot, first)),
+            term_expansion=expansion,
+        )
+
+    def explain(self, query: str, doc_id: str) -> TermExplanation:
+        """Tell what each term of the query, expanded if there is feedback, gives to the score of a document."""
+        snapshot, terms = self.index.snapshot, self.terms_of(query)
+        position = int(snapshot.positions([doc_id])[0])
+        weights: Mapping[str, float] = terms
+        if self.feedback is not None:
+            found = self._found(snapshot, terms, self.feedback.feedback_docs)
+            weights = self.feedback.expand(terms, snapshot, *found).weights
+        matches = []
+        for term, weight in weights.items():
+            postings = snapshot.postings(term)
+            place = int(np.searchsorted(postings.positions, position))
+            has = place < len(postings.positions) and postings.positions[place] == position
+            parts = self._parts(snapshot, postings, weight)
+            frequency, part = (int(postings.frequencies[place]), float(parts[place])) if has else (0, 0.0)
+            matches.append(TermMatch(term, frequency, len(postings.positions), weight, part))
+        return TermExplanation(doc_id, tuple(matches))
+
+    def _found(self, snapshot: LexicalSnapshot, terms: Mapping[str, float], k: int) -> _Found:
+        from colbert_prf.kernels.topk import best_sorted
+
+        scores = np.zeros(snapshot.num_positions)
+        matched = np.zeros(snapshot.num_positions, dtype=np.bool_)
+        for term, weight in sorted(terms.items()):  # so that the order of the query changes no digit of a score
+            postings = snapshot.postings(term)
+            scores[postings.positions] += self._parts(snapshot, postings, weight)
+            matched[postings.positions] = True
+        positions = np.flatnonzero(matched)
+        order = best_sorted(scores[positions], k)
+        return _Found(positions[order], scores[positions[order]])
+
+    def _parts(self, snapshot: LexicalSnapshot, postings: Postings, weight: float) -> npt.NDArray[np.float64]:
+        """What a term gives to each of its documents."""
+        count, found = snapshot.num_documents, len(postings.positions)
+        odds = (count - found + 0.5) / (found + 0.5)
+        idf = np.log2(odds) if self.idf == "robertson" else np.log1p(odds)
+        saturated = weight if self.k3 is None else (self.k3 + 1) * weight / (self.k3 + weight)
+        lengths = snapshot.lengths[postings.positions] / snapshot.average_length
+        return np.asarray(
+            saturated * idf * postings.frequencies / (postings.frequencies + self.k1 * (1 - self.b + self.b * lengths))
+        )
+
+    def _hits(self, snapshot: LexicalSnapshot, found: _Found) -> Hits:
+        doc_ids = snapshot.doc_ids_of(found.positions)
+        return Hits(doc_ids, found.scores.tolist(), lambda number: self.index.text(doc_ids[number]))

@@ -1,0 +1,86 @@
+"""Search with one vector per text, with or without feedback: what the ANCE row of the paper's table is."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.baselines.single_vector.encoders import VectorEncoder
+from colbert_prf.baselines.single_vector.feedback import VectorFeedback
+from colbert_prf.baselines.single_vector.index import VectorIndex
+from colbert_prf.errors import IndexMismatchError, InputError
+from colbert_prf.search.retriever import Retriever
+from colbert_prf.types import Hits, Ranking, Vectors
+
+__all__ = ["SingleVector"]
+
+
+class SingleVector(Retriever):
+    """The documents whose vectors have the largest inner product with that of the query.
+
+    Parameters
+    ----------
+    index
+        What to search.
+    encoder
+        What makes the vector of a query: the one that made those of the documents.
+    feedback
+        Make a new query from the best documents and search again, for example ``RocchioFeedback()``.
+    exact
+        Whether every vector is looked at; else a graph is searched, see :meth:`VectorIndex.nearest`.
+    ef
+        How widely the graph is searched.
+
+    Raises
+    ------
+    IndexMismatchError
+        If the index was made with another encoder.
+    """
+
+    def __init__(
+        self,
+        index: VectorIndex,
+        encoder: VectorEncoder,
+        *,
+        feedback: VectorFeedback | None = None,
+        exact: bool = True,
+        ef: int = 256,
+    ) -> None:
+        if index.model != encoder.name:
+            raise IndexMismatchError(
+                f"the vectors were made with {index.model!r}, queries would be with {encoder.name!r}", path=index.path
+            )
+        self.index = index
+        self.encoder = encoder
+        self.feedback = feedback
+        self.exact = exact
+        self.ef = ef
+
+    def search(self, query: str, k: int = 1000) -> Ranking:
+        """Find the ``k`` best documents."""
+        if k < 1:
+            raise InputError(f"k must be at least 1, found {k}")
+        timings: dict[str, float] = {}
+        started = perf_counter()
+        vector = self.encoder.encode_query(query)
+        timings["encode"] = perf_counter() - started
+        started = perf_counter()
+        positions, similarities = self._nearest(vector, max(k, self.feedback.feedback_docs if self.feedback else 0))
+        timings["score"] = perf_counter() - started
+        first = self._hits(positions[:k], similarities[:k])
+        if self.feedback is None:
+            return Ranking(query, first, timings)
+        started = perf_counter()
+        best = positions[: self.feedback.feedback_docs]
+        again = self._hits(*self._nearest(self.feedback.expand(vector, self.index.vectors[best]), k))
+        timings["score again"] = perf_counter() - started
+        return Ranking(query, again, timings, read_before=lambda: Ranking(query, first))
+
+    def _hits(self, positions: npt.NDArray[np.int64], similarities: npt.NDArray[np.float32]) -> Hits:
+        names, places = self.index.doc_ids.many(positions), positions.tolist()
+        return Hits(names, similarities.tolist(), lambda number: self.index.text(places[number]))
+
+    def _nearest(self, vector: Vectors, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        return self.index.nearest(vector, k, exact=self.exact, ef=self.ef)

@@ -1,9 +1,0 @@
-"""Candidates of one system in the order of another."""
-
-from colbert_prf.rerank.base import Reranker
-from colbert_prf.rerank.bert_qe import BertQE
-from colbert_prf.rerank.colbert import ColbertReranker, ColbertTextReranker
-from colbert_prf.rerank.cross_encoder import CrossEncoderReranker
-from colbert_prf.rerank.pair_scorer import PairScorer
-
-__all__ = ["BertQE", "ColbertReranker", "ColbertTextReranker", "CrossEncoderReranker", "PairScorer", "Reranker"]

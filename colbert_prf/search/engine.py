@@ -1,0 +1,301 @@
+"""The search over a compressed index: centroid scores, candidates, centroid interaction, exact MaxSim.
+
+1. scores of all centroids for all query vectors;
+2. the documents of the best ``probes`` centroids of each query vector, or all documents;
+3. centroid interaction, approximate weighted MaxSim from the codes alone: keep the best ``rescore``;
+4. exact weighted MaxSim on the decoded vectors of these: keep the best ``k``.
+
+Deleted and filtered documents are out from step 2 on, so ``k`` results come back when ``k`` exist. What a first pass
+leaves behind lets :mod:`colbert_prf.search.second_pass` search again with more query vectors at a part of the cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from colbert_prf.index.segment import Segment
+from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.search.effort import Effort
+from colbert_prf.search.scorer import Scorer, Scoring
+from colbert_prf.types import EncodedQuery
+
+if TYPE_CHECKING:
+    from colbert_prf.kernels.interaction import ByteTable
+
+__all__ = [
+    "FinishedPass",
+    "Found",
+    "Scored",
+    "StartedPass",
+    "begin",
+    "candidates_of",
+    "default_probes",
+    "default_rescore",
+    "find",
+    "first_pass",
+    "interact_with",
+    "positions_at",
+    "positions_of",
+]
+
+PROBE_EVERYTHING = 10_000_000
+"""Up to so many vectors all documents pass through centroid interaction: it takes a nanosecond a vector."""
+SCORED_EARLY = 150
+"""Documents of the best approximate scores among which the very best nearly always are."""
+
+
+class Found(NamedTuple):
+    """Positions of documents and their scores, best first; equal scores by position."""
+
+    positions: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float32]
+
+
+class Scored(NamedTuple):
+    """Positions of documents, ascending, and their scores; minus infinity for one without vectors."""
+
+    positions: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float32]
+
+    def best(self, k: int) -> Found:
+        """The best of them, those without vectors left out."""
+        from colbert_prf.kernels.topk import best_sorted
+
+        order = best_sorted(self.scores, k)
+        order = order[np.isfinite(self.scores[order])]
+        return Found(self.positions[order], self.scores[order])
+
+
+def default_rescore(k: int) -> int:
+    """Documents to score exactly for ``k`` results: more would cost time and not raise measures of relevance.
+
+    >>> [default_rescore(k) for k in (1, 10, 100, 1000)]
+    [200, 200, 500, 2300]
+    """
+    return max(200, min(5 * k, 2 * k + 300))
+
+
+def default_probes(k: int, num_vectors: int) -> int | None:
+    """Centroids to probe per query vector; None, all documents, for an index of up to ten million vectors.
+
+    >>> default_probes(1000, 3_000_000), default_probes(10, 30_000_000), default_probes(1000, 30_000_000)
+    (None, 2, 16)
+    """
+    if num_vectors <= PROBE_EVERYTHING:
+        return None
+    return 2 if k <= 10 else 4 if k <= 100 else 16
+
+
+@dataclass(frozen=True)
+class FinishedPass:
+    """What a search knows when it ends, and a second pass reuses.
+
+    Parameters
+    ----------
+    query
+        What was searched.
+    scorer
+        Gives exact scores.
+    values
+        The query's centroid scores as bytes.
+    chosen
+        The candidates of each segment, ascending; None for all of its documents.
+    approximate
+        The approximate score of each candidate, by segment.
+    places
+        The candidates that were scored, ascending, in the order of all candidates, segment after segment.
+    positions, scores
+        Their positions, ascending, and their exact scores.
+    """
+
+    query: EncodedQuery
+    scorer: Scorer
+    values: ByteTable
+    chosen: list[npt.NDArray[np.int64] | None]
+    approximate: list[npt.NDArray[np.float32]]
+    places: npt.NDArray[np.int64]
+    positions: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float32]
+
+    @property
+    def scored(self) -> Scored:
+        """All documents that were scored."""
+        return Scored(self.positions, self.scores)
+
+
+@dataclass(frozen=True)
+class StartedPass:
+    """A first pass of which some documents are scored and others are being scored.
+
+    Parameters
+    ----------
+    first
+        What is known so far: its scores are filled in by :meth:`finish`.
+    early, others
+        Which of its documents are scored, and which are being scored; both ascending.
+    scoring
+        Of the others.
+    """
+
+    first: FinishedPass
+    early: npt.NDArray[np.int64]
+    others: npt.NDArray[np.int64]
+    scoring: Scoring
+
+    def best(self, count: int) -> Found:
+        """The best documents scored early: nearly always the best of all."""
+        return Scored(self.first.positions[self.early], self.first.scores[self.early]).best(count)
+
+    def finish(self, effort: Effort) -> FinishedPass:
+        """Score the others."""
+        with effort.stage("maxsim"):
+            self.first.scores[self.others] = self.scoring.finish()
+        return self.first
+
+
+def find(
+    snapshot: Snapshot, query: EncodedQuery, k: int, effort: Effort, *, allowed: npt.NDArray[np.bool_] | None = None
+) -> Found:
+    """Find the best documents of a generation; see :func:`first_pass`."""
+    return first_pass(snapshot, query, k, effort, allowed=allowed).scored.best(k)
+
+
+def first_pass(
+    snapshot: Snapshot, query: EncodedQuery, k: int, effort: Effort, *, allowed: npt.NDArray[np.bool_] | None = None
+) -> FinishedPass:
+    """Search a generation; parameters as in :func:`begin`."""
+    return begin(snapshot, query, k, effort, allowed=allowed).finish(effort)
+
+
+def begin(
+    snapshot: Snapshot,
+    query: EncodedQuery,
+    k: int,
+    effort: Effort,
+    *,
+    allowed: npt.NDArray[np.bool_] | None = None,
+    early: int = 0,
+) -> StartedPass:
+    """Begin to search a generation: other threads score documents while the calling one does something else.
+
+    Parameters
+    ----------
+    snapshot
+        The generation.
+    query
+        Of the index's dim.
+    k
+        How many documents are wanted.
+    effort
+        How hard to try.
+    allowed
+        Whether each position may be found, of shape (num_positions,).
+    early
+        How many of the best documents are wanted before all are scored: those of the best approximate scores, several
+        times as many, are scored first.
+    """
+    from colbert_prf.kernels.interaction import byte_table
+    from colbert_prf.kernels.topk import best
+
+    with effort.stage("centroids"):
+        table = snapshot.codec.scores(query.vectors, effort.workers)
+        values = byte_table(table)
+    with effort.stage("candidates"):
+        chosen = candidates_of(snapshot, values, len(query), k, effort.probes, allowed)
+    with effort.stage("interaction"):
+        approximate = interact_with(snapshot, values, query, chosen, effort)
+        places, estimates = _best_places(approximate, max(k, effort.rescore))
+        positions = positions_at(snapshot, chosen, places)
+    with effort.stage("maxsim"):
+        scorer, scores = Scorer(snapshot, query, table=table), np.empty(len(positions), np.float32)
+        first = best(estimates, max(SCORED_EARLY, 4 * early) if early else 0)
+        is_other = np.ones(len(positions), np.bool_)
+        is_other[first] = False
+        others = np.flatnonzero(is_other)
+        scores[first] = scorer.scores(positions[first], effort.workers)
+        scoring = scorer.begin(positions[others], effort.workers)
+    known = FinishedPass(query, scorer, values, chosen, approximate, places, positions, scores)
+    return StartedPass(known, first, others, scoring)
+
+
+def interact_with(
+    snapshot: Snapshot,
+    values: ByteTable,
+    query: EncodedQuery,
+    chosen: Sequence[npt.NDArray[np.int64] | None],
+    effort: Effort,
+) -> list[npt.NDArray[np.float32]]:
+    """Approximate scores of the candidates of each segment, from their codes alone."""
+    from colbert_prf.kernels.interaction import interact
+
+    return [
+        interact(values, query.weights, segment.columns["codes"], segment.offsets, documents, **effort.workers)
+        for segment, documents in zip(snapshot.segments, chosen, strict=True)
+    ]
+
+
+def candidates_of(
+    snapshot: Snapshot,
+    values: ByteTable,
+    num_query_vectors: int,
+    k: int,
+    probes: int | None,
+    allowed: npt.NDArray[np.bool_] | None,
+) -> list[npt.NDArray[np.int64] | None]:
+    """The candidates of each segment, ascending; None for all of its documents."""
+    from colbert_prf.kernels.candidates import probed_centroids
+
+    masks = [_mask(segment, start, allowed) for segment, start in zip(snapshot.segments, snapshot.starts, strict=False)]
+    if probes is not None:
+        centroids = probed_centroids(values.values, num_query_vectors, probes)
+        found: list[npt.NDArray[np.int64] | None] = []
+        for segment, mask in zip(snapshot.segments, masks, strict=True):
+            seen = segment.documents_with_any(centroids)
+            found.append(np.flatnonzero(seen if mask is None else seen & mask))
+        if sum(len(documents) for documents in found if documents is not None) >= k:
+            return found
+    return [None if mask is None else np.flatnonzero(mask) for mask in masks]
+
+
+def _mask(segment: Segment, start: int, allowed: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_] | None:
+    """Which documents of a segment may be found; None for all."""
+    mask = ~segment.deleted if segment.deleted.any() else None
+    if allowed is None:
+        return mask
+    here = allowed[start : start + len(segment)]
+    return here if mask is None else here & mask
+
+
+def _best_places(
+    approximate: list[npt.NDArray[np.float32]], count: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """Which candidates have the best ``count`` approximate scores, ascending, and these scores."""
+    from colbert_prf.kernels.topk import best
+
+    scores = approximate[0] if len(approximate) == 1 else np.concatenate([np.empty(0, np.float32), *approximate])
+    kept = best(scores, count)
+    kept = kept[np.isfinite(scores[kept])]
+    return kept, scores[kept]
+
+
+def positions_of(snapshot: Snapshot, chosen: list[npt.NDArray[np.int64] | None]) -> npt.NDArray[np.int64]:
+    """The positions of the candidates of all segments, ascending."""
+    places = [np.empty(0, dtype=np.int64)]
+    for segment, documents, start in zip(snapshot.segments, chosen, snapshot.starts, strict=False):
+        here = np.arange(len(segment)) if documents is None else documents
+        places.append(here + int(start))
+    return np.concatenate(places)
+
+
+def positions_at(
+    snapshot: Snapshot, chosen: list[npt.NDArray[np.int64] | None], places: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """The positions of some candidates, by their places in the order of all."""
+    if len(chosen) == 1:
+        return places if chosen[0] is None else chosen[0][places]
+    return positions_of(snapshot, chosen)[places]

@@ -12,6 +12,7 @@ from colbert_prf.errors import InputError
 from colbert_prf.evaluation import DEFAULT_MEASURES, Family, parse_measures
 from colbert_prf.experiments.context import slug
 from colbert_prf.experiments.registry import Entry, check_entries, describe_type, fits
+from colbert_prf.index.codec import BITS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -218,9 +219,9 @@ def read_experiment(path: str | Path) -> Experiment:
     try:
         parse_measures(measures)
         check_entries(found.entries)
-        if found.depth < 1 or found.bits not in (1, 2, 4, 8, 16) or not 0 < found.alpha < 1:
+        if found.depth < 1 or found.bits not in BITS or not 0 < found.alpha < 1:
             raise InputError(
-                f"depth must be at least 1, bits one of 1, 2, 4, 8, 16, and alpha between 0 and 1; found "
+                f"depth must be at least 1, bits one of {BITS}, and alpha between 0 and 1; found "
                 f"{found.depth}, {found.bits} and {found.alpha}"
             )
     except InputError as error:

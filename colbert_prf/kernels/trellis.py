@@ -1,14 +1,14 @@
-"""Two bits a dimension that choose among sixteen levels: residuals as closed walks.
+"""Two bits a dimension that choose among sixteen levels: residuals as paths through a trellis.
 
 Rounded to one of four levels, a normal variable loses .119 of its variance (Max, 1960). Here every dimension has a
 symbol of two bits, and its level, one of the sixteen of four bits, depends on its own symbol and on the next::
 
-    level = WALK[symbol[i] + 4 * symbol[i + 1]]
+    level = TRELLIS[symbol[i] + 4 * symbol[i + 1]]
 
 after the last of sixteen dimensions comes the first again. The levels of neighbours thus depend on each other, and the
 symbols are chosen together, by Viterbi's algorithm: .091 of the variance is lost, as many bits are kept, and reading
 them takes one more instruction, a shuffle. This is trellis-coded quantization (Marcellin and Fischer, 1990) on a
-trellis of shifted bits that ends where it began.
+tail-biting trellis: a path ends at the symbol it began with.
 
 The sixteen dimensions are those of four bytes in a row (see :func:`~.residuals.pack`), from their lowest bits up, so
 that the symbols of a dimension are four bits of the 32, turned round.
@@ -23,16 +23,16 @@ from colbert_prf.kernels.compiled import Array, compiled
 
 __all__ = [
     "TOP",
-    "WALK",
-    "best_walks",
-    "best_walks_definition",
-    "levels_of_walk",
-    "levels_of_walks",
-    "room_for_walks",
-    "walk",
+    "TRELLIS",
+    "best_path",
+    "best_paths",
+    "best_paths_definition",
+    "levels_of_path",
+    "levels_of_paths",
+    "room_for_paths",
 ]
 
-WALK = (14, 7, 4, 10, 7, 9, 12, 5, 10, 3, 6, 8, 5, 11, 8, 1)
+TRELLIS = (14, 7, 4, 10, 7, 9, 12, 5, 10, 3, 6, 8, 5, 11, 8, 1)
 """Found by Lloyd's algorithm on normal variables from 300 random starts, on the levels of four bits."""
 TOP = 15
 """The highest level."""
@@ -40,18 +40,19 @@ PLANES = 4
 """Dimensions of a byte."""
 SYMBOLS = 4
 STEPS = 16
-"""Dimensions of a walk."""
-_LEVELS = np.array(WALK, np.float32)
-_BYTES = np.array(WALK, np.uint8)
+"""Dimensions of a path."""
+_LEVELS = np.array(TRELLIS, np.float32)
+_BYTES = np.array(TRELLIS, np.uint8)
 _FAR = np.float32(1e30)
 
 
-def levels_of_walks(packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def levels_of_paths(packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The levels of all dimensions: (num_vectors, dim / 4) bytes to (num_vectors, dim).
 
-    Symbol 3 in the last of 16 dimensions, 0 in all others: ``WALK[0]`` but for ``WALK[12]`` before it and ``WALK[3]``.
+    Symbol 3 in the last of 16 dimensions, 0 in all others: ``TRELLIS[0]`` except ``TRELLIS[12]`` before it and
+    ``TRELLIS[3]`` there.
 
-    >>> levels_of_walks(np.array([[0, 0, 0, 0b11000000]], np.uint8)).tolist()
+    >>> levels_of_paths(np.array([[0, 0, 0, 0b11000000]], np.uint8)).tolist()
     [[14, 14, 14, 14, 14, 14, 14, 14, 14, 14, 14, 5, 14, 14, 14, 10]]
     """
     words = np.ascontiguousarray(packed).view("<u4")
@@ -60,8 +61,8 @@ def levels_of_walks(packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 @compiled()
-def levels_of_walk(packed: Array, levels: Array) -> None:
-    """The levels (dim,) of one vector, of which ``packed`` (dim / 4,) has the walks."""
+def levels_of_path(packed: Array, levels: Array) -> None:
+    """The levels (dim,) of one vector, of which ``packed`` (dim / 4,) has the paths."""
     width = packed.shape[0]
     for i in range(width):
         following = packed[i + 1] if i % 4 < 3 else packed[i - 3]
@@ -71,14 +72,14 @@ def levels_of_walk(packed: Array, levels: Array) -> None:
 
 
 def _in_steps(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Values (num_vectors, dim) in the order of walks: (16, num_vectors, dim / 16)."""
+    """Values (num_vectors, dim) in the order of paths: (16, num_vectors, dim / 16)."""
     count, dim = values.shape
     planes = values.reshape(count, PLANES, dim // STEPS, 4)
     return planes.transpose(3, 1, 0, 2).reshape(STEPS, count, dim // STEPS)
 
 
-def best_walks_definition(values: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """The definition of :func:`best_walks` in NumPy: Viterbi's algorithm from each symbol a walk may begin with."""
+def best_paths_definition(values: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """The definition of :func:`best_paths` in NumPy: Viterbi's algorithm from each symbol a path may begin with."""
     levels, steps = _LEVELS.reshape(SYMBOLS, SYMBOLS), _in_steps(values)
     shape = steps.shape[1:]
     least, best = np.full(shape, np.inf, np.float32), np.zeros((STEPS, *shape), np.intp)
@@ -102,11 +103,11 @@ def best_walks_definition(values: NDArray[np.float32]) -> NDArray[np.uint8]:
 
 
 @compiled()
-def room_for_walks(dim: int) -> tuple[Array, Array, Array, Array]:
-    """What :func:`walk` works in.
+def room_for_paths(dim: int) -> tuple[Array, Array, Array, Array]:
+    """What :func:`best_path` works in.
 
-    ``steps`` (16, words), values in the order of walks; ``cost`` and ``other`` (4, 4, words), the least cost of the
-    walks that begin with the second index and have come to the first; ``before`` (16, 4, 4, words), where they came
+    ``steps`` (16, words), values in the order of paths; ``cost`` and ``other`` (4, 4, words), the least cost of the
+    paths that begin with the second index and have come to the first; ``before`` (16, 4, 4, words), where they came
     from.
     """
     words = dim // STEPS
@@ -120,7 +121,7 @@ def room_for_walks(dim: int) -> tuple[Array, Array, Array, Array]:
 
 @compiled()
 def _take_step(step: Array, following: int, cost: Array, other: Array, before: Array) -> None:
-    """One step to the symbol ``following``, from each symbol, for walks from each."""
+    """One step to the symbol ``following``, from each symbol, for paths from each."""
     a, b, c, d = (
         _LEVELS[4 * following],
         _LEVELS[4 * following + 1],
@@ -143,8 +144,8 @@ def _take_step(step: Array, following: int, cost: Array, other: Array, before: A
 
 
 @compiled()
-def walk(values: Array, room: tuple[Array, Array, Array, Array], packed: Array) -> None:
-    """The best walks for one vector (dim,), into ``packed`` (dim / 4,)."""
+def best_path(values: Array, room: tuple[Array, Array, Array, Array], packed: Array) -> None:
+    """The best paths for one vector (dim,), into ``packed`` (dim / 4,)."""
     steps, cost, other, before = room
     words, width = steps.shape[1], packed.shape[0]
     for byte in range(4):
@@ -173,19 +174,19 @@ def walk(values: Array, room: tuple[Array, Array, Array, Array], packed: Array) 
 
 
 @compiled()
-def _walks(values: Array, packed: Array) -> None:
-    room = room_for_walks(values.shape[1])
+def _best_paths(values: Array, packed: Array) -> None:
+    room = room_for_paths(values.shape[1])
     for t in range(values.shape[0]):
-        walk(values[t], room, packed[t])
+        best_path(values[t], room, packed[t])
 
 
-def best_walks(values: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """The walks whose levels are nearest to values (num_vectors, dim) in units of a level.
+def best_paths(values: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """The paths whose levels are nearest to values (num_vectors, dim) in units of a level.
 
     >>> values = np.array([[14, 14, 14, 14, 14, 14, 14, 14, 14, 14, 14, 5, 14, 14, 14, 10]], np.float32)
-    >>> best_walks(values).tolist()
+    >>> best_paths(values).tolist()
     [[0, 0, 0, 192]]
     """
     packed = np.empty((len(values), values.shape[1] // PLANES), np.uint8)
-    _walks(values, packed)
+    _best_paths(values, packed)
     return packed

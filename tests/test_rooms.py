@@ -39,6 +39,7 @@ ARRAYS_AND_THREADS = {
     "concurrent",
     "functools",
     "hashlib",
+    "importlib",
     "llvmlite",
     "numba",
     "numpy",

@@ -28,6 +28,7 @@ from colbert_prf.evaluation import (
     to_markdown,
 )
 from colbert_prf.experiments.experiment import Outcome, Results
+from colbert_prf.plots.results import plot_bars, plot_differences
 from colbert_prf.storage.durable import write_whole
 
 if TYPE_CHECKING:
@@ -194,8 +195,6 @@ def _figures(results: Results) -> Iterator[str]:
 
 
 def _drawn(results: Results, outcome: Outcome) -> Iterator[tuple[Figure, str]]:
-    from colbert_prf.plots.results import plot_bars, plot_differences
-
     evaluation, name = outcome.evaluation, outcome.collection.name
     shown = [row.name for row in results.rows]
     means = {measure: [evaluation.mean(row, measure) for row in shown] for measure in evaluation.measure_names}

@@ -92,12 +92,7 @@ def evaluate(
         raise InputError("no run to evaluate; give one or more")
     if not 0 < alpha < 1:
         raise InputError(f"the level of significance must be between 0 and 1, found {alpha}; 0.05 is usual")
-    chosen = tuple(runs) if baselines == "all" else tuple(dict.fromkeys(baselines))
-    for name in chosen:
-        if name not in runs:
-            raise InputError(f"the baseline {name!r} is not among the runs, {', '.join(runs)}")
-    if chosen and len(runs) == 1:
-        raise InputError(f"there is no run to compare the baseline {chosen[0]!r} with; give another")
+    chosen = _baselines(baselines, runs)
     check_qrels(qrels, relevance)
     for name, run in runs.items():
         check_run(name, run, qrels, only_found=only_found)
@@ -109,11 +104,21 @@ def evaluate(
         ]
     )
     comparisons: list[Comparison] = []
-    if chosen:
-        for row, measure in enumerate(parsed):
-            of_systems = dict(zip(runs, values[:, row], strict=True))
-            comparisons += compare(of_systems, measure.name, baselines=chosen, family=family)
+    for row, measure in enumerate(parsed if chosen else ()):
+        of_systems = dict(zip(runs, values[:, row], strict=True))
+        comparisons += compare(of_systems, measure.name, baselines=chosen, family=family)
     return Evaluation(tuple(runs), parsed, tuple(judged), values, chosen, tuple(comparisons), alpha)
+
+
+def _baselines(asked: Sequence[str] | Literal["all"], runs: Mapping[str, Run]) -> tuple[str, ...]:
+    """The names of the runs to compare with, each once."""
+    chosen = tuple(runs) if asked == "all" else tuple(dict.fromkeys(asked))
+    for name in chosen:
+        if name not in runs:
+            raise InputError(f"the baseline {name!r} is not among the runs, {', '.join(runs)}")
+    if chosen and len(runs) == 1:
+        raise InputError(f"there is no run to compare the baseline {chosen[0]!r} with; give another")
+    return chosen
 
 
 def _found_everywhere(qrels: Qrels, runs: Mapping[str, Run]) -> Qrels:

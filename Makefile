@@ -2,6 +2,7 @@
 # make test       the tests, except those marked slow
 # make test-slow  the slow tests: processes, training, kills and damage
 # make check      lint, types, and the order of the rooms
+# make docs       the site, into site/; needs no network once installed
 # make clean      remove the virtual environment
 #
 # EXTRAS chooses what the tests install; EXTRAS=dev leaves PyTorch out, and the tests that need it are skipped.
@@ -14,7 +15,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 # A worker per core, at most four: each loads the encoder. The tests of a file share what they make, so they stay together.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: demo test test-slow check clean
+.PHONY: demo test test-slow check docs clean
 
 demo: $(VENV)/core.installed
 	@$(BIN)/colbert-prf demo
@@ -31,8 +32,11 @@ check: $(VENV)/$(EXTRAS).installed
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --quiet tests/test_rooms.py
 
+docs: $(VENV)/docs.installed
+	$(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) site
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -40,6 +44,11 @@ $(BIN)/python:
 $(VENV)/core.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing colbert-prf into $(VENV) ..."
 	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/docs.installed: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing colbert-prf with [docs] into $(VENV) ..."
+	@$(PIP) --editable ".[docs]"
 	@touch $@
 
 $(VENV)/$(EXTRAS).installed: pyproject.toml constraints.txt | $(BIN)/python

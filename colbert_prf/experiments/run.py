@@ -152,9 +152,8 @@ def run_topics(
     if not topics:
         raise InputError("there is no topic to answer; give some")
     path = Path(path)
-    refuse_unwritable(tag, "the tag", str(path))
-    for query_id in topics:
-        refuse_unwritable(query_id, "the query id", str(path))
+    for what, word in [("the tag", tag), *(("the query id", query_id) for query_id in topics)]:
+        refuse_unwritable(word, what, str(path))
     whole = _plain({"tag": tag, "k": k, "topics": digest_of_topics(topics), **configuration})
     journal = Journal(path.with_name(f".{path.name}.journal"), whole)
     with _alone(path):

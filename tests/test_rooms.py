@@ -38,9 +38,11 @@ ARRAYS_AND_THREADS = {
     "collections",
     "concurrent",
     "functools",
+    "hashlib",
     "llvmlite",
     "numba",
     "numpy",
+    "pathlib",
     "threading",
     "typing",
 }

@@ -39,8 +39,7 @@ def experiment(config: Path, data: Path, output: Path, published: Path | None, a
     """
     from colbert_prf.experiments.config import read_experiment
     from colbert_prf.experiments.experiment import run_experiment
-    from colbert_prf.experiments.report import caption_of, write_report
-    from colbert_prf.experiments.tables import results_table
+    from colbert_prf.experiments.report import caption_of, results_table, write_report
 
     configured = read_experiment(config)
     results = run_experiment(

@@ -11,7 +11,7 @@ import pytest
 
 from colbert_prf.datasets import read_run
 from colbert_prf.errors import InputError, StorageError
-from colbert_prf.experiments.running import run_topics
+from colbert_prf.experiments.run import run_topics
 from colbert_prf.search.retriever import Retriever
 from colbert_prf.types import EncodedQuery, Hit, Ranking
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep_figures"]
 
+
 SYSTEMS = {False: "Ranker", True: "ReRanker"}
 ADDED, CLUSTERS = "vectors added, $f_e$", "clusters, K"
 TITLES = {"feedback_docs": "Passages learned from", "weight": "Weight", "beta": "β"}

@@ -46,7 +46,7 @@ __all__ = ["sweep"]
 @click.option("--rel", "relevance", default=1, show_default=True, type=click.IntRange(min=1), help="As in evaluate.")
 @click.option("-k", "--k", default=1000, show_default=True, type=click.IntRange(min=1), help="Passages per topic.")
 @absolute_beta_option
-@click.option("--title", help="Over the figures. Default: the name of the index.")
+@click.option("--title", help="Over the figures, such as the name of the collection. Default: the name of the index.")
 @click.option("--format", "figure_format", type=click.Choice(["png", "svg", "pdf"]), default="png", show_default=True)
 @json_option
 def sweep(
@@ -91,7 +91,7 @@ def sweep(
     found = run_sweep(Index.open(index), judged, chosen, measures, relevance=relevance, k=k)
     table = output / "sweep.csv"
     table.write_text(to_csv(found.table()), encoding="utf-8")
-    figures, missing = _draw(found, output, title or index.name, figure_format)
+    figures, missing = _draw(found, output, title or index.resolve().stem, figure_format)
     if as_json:
         print_json(_as_dict(found, [table, *figures]))
         return

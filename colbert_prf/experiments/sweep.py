@@ -139,6 +139,9 @@ class Sweep:
         In the order given.
     means
         A mean by each measure, for each setting.
+    margins
+        Half of the 95 % confidence interval, over topics, of the mean difference from the first pass, by each measure,
+        for each setting; 0 for a single topic, which tells nothing of others.
     first_pass
         A mean by each measure, before feedback.
     num_topics
@@ -148,6 +151,7 @@ class Sweep:
     studies: Mapping[str, tuple[ColbertPRF, ...]]
     measures: tuple[Measure, ...]
     means: Mapping[ColbertPRF, npt.NDArray[np.float64]]
+    margins: Mapping[ColbertPRF, npt.NDArray[np.float64]]
     first_pass: npt.NDArray[np.float64]
     num_topics: int
 
@@ -155,16 +159,27 @@ class Sweep:
         """The mean of a setting by the first measure."""
         return float(self.means[setting][0])
 
+    def margin(self, setting: ColbertPRF) -> float:
+        """The margin of a setting by the first measure."""
+        return float(self.margins[setting][0])
+
     def table(self) -> Table:
         """A row for each study and setting, and one for the first pass."""
         titles = ("study", "system", *VARIED)
-        rows = [Row(("", "first pass", *("" for _ in VARIED)), tuple(map(Cell, self.first_pass.tolist())))]
+        none = np.zeros_like(self.first_pass)
+        rows = [Row(("", "first pass", *("" for _ in VARIED)), _cells(self.first_pass, none))]
         for study, settings in self.studies.items():
             for one in settings:
                 system = "ReRanker" if one.rerank else "Ranker"
                 values = ("" if value is None else f"{value:g}" for value in varied_values(one).values())
-                rows.append(Row((study, system, *values), tuple(map(Cell, self.means[one].tolist()))))
-        return Table(titles, tuple(Column(measure.name) for measure in self.measures), tuple(rows))
+                rows.append(Row((study, system, *values), _cells(self.means[one], self.margins[one])))
+        columns = (name for measure in self.measures for name in (measure.name, f"{measure.name} ±"))
+        return Table(titles, tuple(map(Column, columns)), tuple(rows))
+
+
+def _cells(means: npt.NDArray[np.float64], margins: npt.NDArray[np.float64]) -> tuple[Cell, ...]:
+    """Each mean, and beside it its margin."""
+    return tuple(map(Cell, np.stack([means, margins], axis=1).ravel().tolist()))
 
 
 def sweep_settings(
@@ -254,9 +269,33 @@ def run_sweep(
             found = [kept.scores, *(kept.scores_again(setting) for setting in settings)]
             values.append(_measured(parsed, judged.qrels[query_id], found))
             advance(1)
-    means = np.mean(values, axis=0)  # of shape (num_measures, 1 + num_settings)
-    by_setting = {setting: means[:, number] for number, setting in enumerate(settings, start=1)}
-    return Sweep({name: tuple(found) for name, found in studies.items()}, parsed, by_setting, means[:, 0], len(values))
+    measured = np.array(values)  # of shape (num_topics, num_measures, 1 + num_settings)
+    means, margins = measured.mean(axis=0), margins_of(measured - measured[:, :, :1])
+    return Sweep(
+        {name: tuple(found) for name, found in studies.items()},
+        parsed,
+        dict(zip(settings, means[:, 1:].T, strict=True)),
+        dict(zip(settings, margins[:, 1:].T, strict=True)),
+        means[:, 0],
+        len(values),
+    )
+
+
+def margins_of(differences: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Half of the 95 % confidence interval of the mean over the first axis, by Student's t.
+
+    Four differences with a standard deviation of 2 and t = 3.182 with three degrees of freedom: 3.182 · 2 / √4.
+
+    >>> float(margins_of(np.array([1 - 3**0.5, 1 - 3**0.5, 1 + 3**0.5, 1 + 3**0.5])).round(3))
+    3.182
+    """
+    from scipy.stats import t
+
+    num_topics = len(differences)
+    if num_topics < 2:
+        return np.zeros_like(differences[0])
+    spread: npt.NDArray[np.float64] = differences.std(axis=0, ddof=1)
+    return np.asarray(t.ppf(0.975, num_topics - 1) * spread / np.sqrt(num_topics))
 
 
 def _measured(

@@ -78,6 +78,11 @@ def test_the_means_are_those_of_an_evaluation(index):
     }
     expected = evaluate(QRELS, runs, ["MAP", "P@5"]).means
     assert np.vstack([found.first_pass, *(found.means[one] for one in SETTINGS[:2])]) == pytest.approx(expected)
+    values = evaluate(QRELS, runs, ["MAP", "P@5"]).values
+    for number, one in enumerate(SETTINGS[:2], start=1):
+        differences = values[number] - values[0]  # of two topics: t = 12.706 with one degree of freedom
+        margins = 12.706 * np.abs(differences[:, 0] - differences[:, 1]) / 2
+        assert found.margins[one] == pytest.approx(margins, rel=1e-4, abs=1e-9)
     rows = found.table().rows
     assert rows[0].labels[1] == "first pass"
     assert rows[1].labels == ("weight", "Ranker", "1", "8", "3", "0.5", "")
@@ -123,8 +128,10 @@ def test_the_figures(index):
     assert list(figures) == ["studies", "heat-ranker", "heat-reranker"]
     ranker, _, documents, weight, beta = figures["studies"].axes
     four, eight, base = ranker.lines
-    assert (four.get_label(), len(four.get_xdata()), len(eight.get_xdata())) == ("K = 4", 1, 2)
+    assert (four.get_label(), len(four.get_xdata()), len(eight.get_xdata())) == ("K = 4", 2, 3)
     assert set(base.get_ydata()) == {found.first_pass[0]}
+    assert four.get_ydata()[0] == eight.get_ydata()[0] == found.first_pass[0]  # f_e = 0: nothing added
+    assert [label.get_text() for label in ranker.get_xticklabels()] == ["0", "2", "8"]
     assert [line.get_label() for line in documents.lines] == ["Ranker", "ReRanker", "first pass"]
     assert (weight.get_title(), beta.get_title()) == ("Weight", "β")
     for panel in (weight, beta):

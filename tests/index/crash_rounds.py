@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from colbert_prf import EncodedDocument, Index
-from colbert_prf.index import batch, builder, changes, segments_writer
+from colbert_prf.index import batch, builder, changes, segment_writer
 
 EVENTS = {"open", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "shutil.rmtree"}
 DIM, VOCABULARY = 8, 50
@@ -181,8 +181,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     os.fsync = lambda descriptor: None
     # Two chunks and two segments of a few dozen vectors.
-    batch.BATCH_VECTORS, segments_writer.CHUNK_VECTORS, builder.SPOOL_VECTORS = 16, 50, 40
-    for module in (segments_writer, builder, changes):
+    batch.BATCH_VECTORS, segment_writer.CHUNK_VECTORS, builder.SPOOL_VECTORS = 16, 50, 40
+    for module in (segment_writer, builder, changes):
         module.SEGMENT_VECTORS = 80
     command, folder, *rest = sys.argv[1:]
     if command == "steps":

@@ -40,14 +40,14 @@ def write_records(old: Snapshot, records: Iterable[Record], *, encoder: Encoder 
 
 
 def warn_if_outgrown(path: str | os.PathLike[str], manifest: Manifest) -> None:
-    """Say so, to the caller's caller, when a codec has far more vectors to serve than it was trained for."""
+    """Say so, to the caller of :meth:`Index.add`, when a codec serves far more vectors than it was trained for."""
     trained_for = max(manifest.codec.trained_for, 1)
     if manifest.num_vectors > OUTGROWN * trained_for and manifest.codec.num_centroids < MAX_CENTROIDS:
         warnings.warn(
             f"{os.fspath(path)} has {manifest.num_vectors:,} vectors, its codec was trained for {trained_for:,}: "
             "search gets slower and less precise; train a new one with merge(retrain=True)",
             OutgrownCodecWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -17,7 +17,6 @@ from colbert_prf.index.manifest import ModelInfo, Settings
 from colbert_prf.index.model import check_model, load_model, model_info
 from colbert_prf.index.reader import IndexReader
 from colbert_prf.index.records import Documents, EncodedDocuments, Record, text_records, vector_records
-from colbert_prf.index.segment import Segment
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.index.verification import verify_segment
 
@@ -62,7 +61,7 @@ class Index(IndexReader):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, encoder: Encoder | None = None, force: bool = False) -> None:
-        super().__init__(path, Snapshot)
+        super().__init__(path, Snapshot, verify_segment)
         self._force = force
         self._encoder = encoder
         if encoder is not None:
@@ -198,7 +197,6 @@ class Index(IndexReader):
             If another writer is at work.
         """
         self._add(text_records(documents), self._model_for("add"))
-        warn_if_outgrown(self.path, self._snapshot.manifest)
 
     def upsert(self, documents: Documents) -> None:
         """Encode documents; add those with new ids, and replace those whose ids are in the index.
@@ -207,17 +205,14 @@ class Index(IndexReader):
         document had before is gone, its metadata too. See :meth:`add`.
         """
         self._add(text_records(documents), self._model_for("upsert"), replacing=True)
-        warn_if_outgrown(self.path, self._snapshot.manifest)
 
     def add_vectors(self, encoded: EncodedDocuments) -> None:
         """Add vectors made elsewhere; see :meth:`create_from_vectors` and :meth:`add`."""
         self._add(vector_records(encoded), None)
-        warn_if_outgrown(self.path, self._snapshot.manifest)
 
     def upsert_vectors(self, encoded: EncodedDocuments) -> None:
         """Add or replace vectors made elsewhere; see :meth:`create_from_vectors` and :meth:`upsert`."""
         self._add(vector_records(encoded), None, replacing=True)
-        warn_if_outgrown(self.path, self._snapshot.manifest)
 
     def merge(self, *, retrain: bool = False, reencode: bool = False, seed: int = 0) -> None:
         """Drop deleted documents and join small segments; what is kept stays as it is, to the last bit.
@@ -259,10 +254,7 @@ class Index(IndexReader):
     def _add(self, records: Iterable[Record], encoder: Encoder | None, *, replacing: bool = False) -> None:
         self._store.add(records, partial(write_records, encoder=encoder), replacing=replacing)
         self.reload()
-
-    @staticmethod
-    def _check_segment(snapshot: Snapshot, segment: Segment) -> None:
-        verify_segment(snapshot, segment)
+        warn_if_outgrown(self.path, self._snapshot.manifest)
 
 
 def _first(records: Iterator[Record]) -> tuple[Record, Iterator[Record]]:

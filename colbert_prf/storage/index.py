@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -17,7 +16,7 @@ __all__ = ["StoredIndex"]
 SnapshotType = TypeVar("SnapshotType", bound=StoredSnapshot[Any])
 
 
-class StoredIndex(ABC, Generic[SnapshotType]):
+class StoredIndex(Generic[SnapshotType]):
     """An index folder that shows one generation: its own changes take it to the next, others' only :meth:`reload` does.
 
     Parameters
@@ -26,10 +25,18 @@ class StoredIndex(ABC, Generic[SnapshotType]):
         The folder.
     snapshot_type
         What opens a generation.
+    check
+        Refuses arrays of a segment that contradict each other.
     """
 
-    def __init__(self, path: str | os.PathLike[str], snapshot_type: type[SnapshotType]) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        snapshot_type: type[SnapshotType],
+        check: Callable[[SnapshotType, Any], None],
+    ) -> None:
         self._store = Store(path, snapshot_type)
+        self._check = check
         self._snapshot = self._store.open()
 
     @property
@@ -74,9 +81,4 @@ class StoredIndex(ABC, Generic[SnapshotType]):
         IndexFormatError
             Naming the first file that is not as it was written.
         """
-        return self._store.verify(self._check_segment)
-
-    @staticmethod
-    @abstractmethod
-    def _check_segment(snapshot: SnapshotType, segment: Any) -> None:
-        """Refuse arrays of a segment that contradict each other."""
+        return self._store.verify(self._check)

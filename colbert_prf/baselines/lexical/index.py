@@ -11,7 +11,6 @@ from typing import cast
 from colbert_prf.baselines.lexical.analysis import Analyzer, Stemmer, StopWords
 from colbert_prf.baselines.lexical.changes import follow_index, merge_segments, text_checksum, write_entries
 from colbert_prf.baselines.lexical.manifest import AnalyzerInfo, LexicalManifest
-from colbert_prf.baselines.lexical.segment import LexicalSegment
 from colbert_prf.baselines.lexical.segment_writer import Entry
 from colbert_prf.baselines.lexical.snapshot import LexicalSnapshot
 from colbert_prf.baselines.lexical.verification import verify_segment
@@ -53,7 +52,7 @@ class LexicalIndex(StoredIndex[LexicalSnapshot]):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__(path, LexicalSnapshot)
+        super().__init__(path, LexicalSnapshot, verify_segment)
         self._texts: Index | None = None
         info = self._snapshot.manifest.analyzer
         self._analyzer = Analyzer(cast(StopWords, info.stop_words), cast(Stemmer, info.stemmer))
@@ -192,10 +191,6 @@ class LexicalIndex(StoredIndex[LexicalSnapshot]):
             return vectors.text(place) if place is not None else None
         place = self._snapshot.find(doc_id)
         return self._snapshot.text(place) if place is not None else None
-
-    @staticmethod
-    def _check_segment(snapshot: LexicalSnapshot, segment: LexicalSegment) -> None:
-        verify_segment(snapshot, segment)
 
 
 def _create(path: str | os.PathLike[str], entries: Iterable[Entry], analyzer: Analyzer, *, texts: bool) -> None:

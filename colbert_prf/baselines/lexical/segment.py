@@ -57,8 +57,8 @@ class LexicalSegment(StoredSegment):
         rows = slice(int(self._posting_offsets[number]), int(self._posting_offsets[number + 1]))
         positions = self._posting_documents[rows].astype(np.int64)
         frequencies = self._posting_frequencies[rows].astype(np.int64)
-        if len(positions) and positions[-1] >= len(self):
-            raise self._damaged("posting_documents", f"position {positions[-1]} of {len(self)} documents")
+        if (largest := int(positions.max(initial=-1))) >= len(self):
+            raise self._damaged("posting_documents", f"position {largest} of {len(self)} documents")
         if self._has_deleted:
             live = ~self.deleted[positions]
             return Postings(positions[live], frequencies[live])
@@ -67,8 +67,11 @@ class LexicalSegment(StoredSegment):
     def term_frequencies(self, position: int) -> dict[str, int]:
         """The terms of a document and how often each is in it."""
         rows = slice(int(self.offsets[position]), int(self.offsets[position + 1]))
-        terms, frequencies = self.terms[rows].tolist(), self.frequencies[rows].tolist()
-        return {self.vocabulary[term]: frequency for term, frequency in zip(terms, frequencies, strict=True)}
+        terms, num_terms = self.terms[rows], len(self.vocabulary)
+        if terms.min(initial=0) < 0 or terms.max(initial=-1) >= num_terms:
+            raise self._damaged("terms", f"a term of document {position} is not among the {num_terms}")
+        frequencies = self.frequencies[rows].tolist()
+        return {self.vocabulary[term]: frequency for term, frequency in zip(terms.tolist(), frequencies, strict=True)}
 
 
 def _forms(info: SegmentInfo) -> dict[str, Form]:

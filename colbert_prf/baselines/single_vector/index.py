@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from colbert_prf.baselines.single_vector.encoders import VectorEncoder, mean_vectors
 from colbert_prf.baselines.single_vector.segment_writer import Encode, merge_segments, write_records
-from colbert_prf.baselines.single_vector.snapshot import VectorManifest, VectorSegment, VectorSnapshot, verify_segment
+from colbert_prf.baselines.single_vector.snapshot import VectorManifest, VectorSnapshot, verify_segment
 from colbert_prf.errors import IndexMismatchError, InputError
 from colbert_prf.index import Index
 from colbert_prf.index.records import Documents, Record, text_records
@@ -54,7 +54,7 @@ class VectorIndex(StoredIndex[VectorSnapshot]):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, encoder: VectorEncoder | None = None) -> None:
-        super().__init__(path, VectorSnapshot)
+        super().__init__(path, VectorSnapshot, verify_segment)
         self._encoder = encoder
         if encoder is not None:
             self.check_encoder(encoder)
@@ -221,10 +221,6 @@ class VectorIndex(StoredIndex[VectorSnapshot]):
             message = f"{self.path} was opened without its encoder {self.model!r}; give it to VectorIndex.open"
             raise InputError(f"{message} to add documents")
         return self._encoder.encode_documents
-
-    @staticmethod
-    def _check_segment(snapshot: VectorSnapshot, segment: VectorSegment) -> None:
-        verify_segment(snapshot, segment)
 
 
 def _create(

@@ -17,6 +17,7 @@ ROUNDS = Path(__file__).parents[1] / "storage" / "damage_rounds.py"
 SEGMENT = "segment-000001-0000"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["2", "16", "lexical", "single"])
 def test_flipped_bits_never_crash(tmp_path, kind):
     command = [sys.executable, ROUNDS, tmp_path, kind, "1"]

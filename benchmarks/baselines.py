@@ -130,7 +130,7 @@ def bi_encoder(
     digest = hashlib.sha256(encoder.name.encode()).hexdigest()[:8]
     path = cache / f"{folder.name}.{model.name}.{digest}.bi-encoder"
     if not path.is_dir():
-        VectorIndex.create(path, read_corpus(folder / "collection.tsv.gz", empty="keep"), encoder)
+        VectorIndex.create(path, read_corpus(folder / "collection.tsv.gz", empty="keep"), encoder=encoder)
     index = VectorIndex.open(path)
     return {
         "bi-encoder": SingleVector(index, encoder),

@@ -47,7 +47,7 @@ def create(kind: str, path: Path) -> None:
     elif kind == "lexical":
         LexicalIndex.create(path, texts, progress=False)
     else:
-        VectorIndex.create(path, texts, Lengths(), progress=False)
+        VectorIndex.create(path, texts, encoder=Lengths(), progress=False)
 
 
 @pytest.fixture(autouse=True)
@@ -60,12 +60,11 @@ def no_waiting() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory) -> Path:
-    """An index of each kind, the first two with a deletion."""
+    """An index of each kind, each with a deletion."""
     folder = tmp_path_factory.mktemp("sound")
     for kind in KINDS:
         create(kind, folder / kind)
-    Index.open(folder / "index").delete(["c"])
-    LexicalIndex.open(folder / "lexical").delete(["c"])
+        KINDS[kind].open(folder / kind).delete(["c"])
     return folder
 
 
@@ -79,7 +78,7 @@ def change_manifest(path: Path, change: Callable[[dict], None]) -> None:
 
 
 def files_of(content: dict) -> dict:
-    return content["segments"][0]["files"] if "segments" in content else content["files"]
+    return content["segments"][0]["files"]
 
 
 def named_above(path: Path) -> None:
@@ -163,7 +162,7 @@ def test_what_leads_elsewhere_is_refused_by_open_and_by_verify(sound, tmp_path, 
 @pytest.mark.parametrize("name", ["../taken", "/taken", "a/b", "..", ".", "", "a\n"])
 @pytest.mark.parametrize(
     ("kind", "part"),
-    [("index", "codec"), *((kind, part) for kind in ("index", "lexical") for part in ("segment", "deletions"))],
+    [("index", "codec"), *((kind, part) for kind in KINDS for part in ("segment", "deletions"))],
 )
 def test_folders_are_named_by_plain_names(sound, tmp_path, kind, part, name):
     path = tmp_path / "my.index"
@@ -184,24 +183,14 @@ def test_nothing_is_written_through_a_link(sound, tmp_path, kind, name):
     precious = tmp_path / "precious"
     precious.write_text("precious")
     path = tmp_path / "my.index"
-    if kind == "single":
-        path.mkdir()
-    else:
-        shutil.copytree(sound / kind, path)
-        (path / "writer.lock").unlink()
+    shutil.copytree(sound / kind, path)
+    (path / "writer.lock").unlink()
     (path / name).symlink_to(precious)
-
-    def change() -> None:
-        if kind == "single":
-            create(kind, path)
-        else:
-            KINDS[kind].open(path).delete(["a"])
-
     if name == "writer.lock":
         with pytest.raises(StorageError, match=r"writer\.lock: a symbolic link"):
-            change()
+            KINDS[kind].open(path).delete(["a"])
     else:
-        change()
+        KINDS[kind].open(path).delete(["a"])
         KINDS[kind].open(path).verify()
         assert not (path / name).exists()
     assert precious.read_text() == "precious"

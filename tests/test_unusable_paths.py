@@ -39,7 +39,7 @@ CREATE: dict[str, Callable[[str], object]] = {
     "index": lambda path: Index.create_from_vectors(path, VECTORS, progress=False),
     "resumed": lambda path: Index.create_from_vectors(path, VECTORS, resume=True, progress=False),
     "lexical": lambda path: LexicalIndex.create(path, TEXTS, progress=False),
-    "single": lambda path: VectorIndex.create(path, TEXTS, Ones(), progress=False),
+    "single": lambda path: VectorIndex.create(path, TEXTS, encoder=Ones(), progress=False),
 }
 OPEN: dict[str, Callable[[str], object]] = {
     "index": Index.open,
@@ -123,6 +123,9 @@ CHANGES: dict[str, tuple[str, Callable[..., object]]] = {
     "merge": ("index", lambda index: index.merge()),
     "add-terms": ("lexical", lambda index: index.add([("c", "bank")])),
     "delete-terms": ("lexical", lambda index: index.delete(["a"])),
+    "upsert-terms": ("lexical", lambda index: index.upsert([("a", "bank")])),
+    "delete-vectors": ("single", lambda index: index.delete(["a"])),
+    "merge-vectors": ("single", lambda index: index.merge()),
 }
 
 

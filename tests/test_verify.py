@@ -44,7 +44,7 @@ def documents(first: int, count: int) -> list[tuple]:
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory) -> Path:
-    """An index of each kind; the first two have two segments and a deletion."""
+    """An index of each kind, of two segments and with a deletion."""
     folder = tmp_path_factory.mktemp("sound")
     options = {"vocabulary_size": VOCABULARY, "texts": True, "progress": False}
     index = Index.create_from_vectors(folder / "index", documents(0, 20), **options)
@@ -54,7 +54,9 @@ def sound(tmp_path_factory) -> Path:
     lexical = LexicalIndex.create(folder / "lexical", texts[:3], progress=False)
     lexical.add(texts[3:])
     lexical.delete(["c"])
-    VectorIndex.create(folder / "single", texts, Lengths(), progress=False)
+    single = VectorIndex.create(folder / "single", texts[:3], encoder=Lengths(), progress=False)
+    single.add(texts[3:])
+    single.delete(["c"])
     return folder
 
 
@@ -68,7 +70,7 @@ def change_manifest(path: Path, change: Callable[[dict], None]) -> None:
 
 def files_of(content: dict, folder: str) -> dict:
     if folder == SEGMENT:
-        return content["segments"][0]["files"] if "segments" in content else content["files"]
+        return content["segments"][0]["files"]
     return content["codec"]["files"] if folder.startswith("codec") else content["segments"][0]["deletions"]["files"]
 
 
@@ -112,12 +114,19 @@ def test_settings_must_fit_the_arrays(sound, tmp_path, change, match):
         ("index", lambda content: content["codec"]["files"].pop("radii"), r"radii\.npy: the manifest does not know"),
         ("lexical", lambda content: content["segments"][0].update(num_documents=2), r"checksums\.npy: .* must be"),
         ("lexical", lambda content: content["segments"].append(content["segments"][1]), "the id 'd' is in a segment"),
-        ("lexical", lambda content: content.update(texts=False), r"texts_blocks\.npy: the manifest says texts=False"),
-        ("single", lambda content: content.update(num_documents=3), r"\.npy: .* must be"),
-        ("single", lambda content: content.update(dim=3), r"vectors\.npy: .* must be <f4 of shape \(4, 3\)"),
-        ("single", lambda content: content["files"].pop("vectors"), r"vectors\.npy: the manifest does not know"),
-        ("single", lambda content: content["files"].pop("id_order"), r"id_order\.npy: the manifest does not know"),
-        ("single", lambda content: content["files"].pop("texts_offsets"), r"texts_offsets\.npy: the manifest does not"),
+        ("lexical", lambda content: content.update(texts=False), r"texts_blocks\.npy: the settings say texts=False"),
+        ("single", lambda content: content["segments"][0].update(num_documents=2), r"\.npy: .* must be"),
+        ("single", lambda content: content.update(dim=3), r"vectors\.npy: .* must be <f4 of shape \(3, 3\)"),
+        ("single", lambda content: content.update(texts=False), r"texts_blocks\.npy: the settings say texts=False"),
+        ("single", lambda content: content["segments"].append(content["segments"][1]), "the id 'd' is in a segment"),
+        *(
+            (
+                "single",
+                lambda content, name=name: files_of(content, SEGMENT).pop(name),
+                rf"{name}\.npy: the manifest does",
+            )
+            for name in ("vectors", "id_order", "texts_offsets")
+        ),
     ],
 )
 def test_counts_and_names_must_fit_the_arrays(sound, tmp_path, kind, change, match):
@@ -230,9 +239,10 @@ SEEN_BY_OPEN = {
             for number in (1, 2)
             for name in ("", "id_", "list_", "texts_", "metadata_")
         ),
+        "deletions-000003/segment-000001-0000.deleted.npy",
     },
-    "lexical": {"manifest.json", "deletions-000003/segment-000001-0000.npy"},
-    "single": {"manifest.json"},
+    "lexical": {"manifest.json", "deletions-000003/segment-000001-0000.deleted.npy"},
+    "single": {"manifest.json", "deletions-000003/segment-000001-0000.deleted.npy"},
 }
 
 

@@ -16,7 +16,7 @@ from colbert_prf.cli.evaluate import evaluate
 from colbert_prf.cli.expansions import expansions
 from colbert_prf.cli.experiment import experiment
 from colbert_prf.cli.export import export
-from colbert_prf.cli.index import add, delete, index, merge, verify
+from colbert_prf.cli.index import add, delete, index, merge, upsert, verify
 from colbert_prf.cli.info import info
 from colbert_prf.cli.plot import plot
 from colbert_prf.cli.run import run
@@ -53,6 +53,7 @@ for command in (
     bm25,
     plot,
     add,
+    upsert,
     delete,
     merge,
     verify,

@@ -13,10 +13,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from colbert_prf.baselines.lexical import BM25, LexicalIndex, TermFeedback
+from colbert_prf.baselines.lexical.manifest import LexicalManifest
 from colbert_prf.baselines.lexical.methods import METHODS
 from colbert_prf.cli.output import console, corpus_options, json_option, print_json, print_ranking
 from colbert_prf.datasets import CorpusFormat, EmptyPolicy
 from colbert_prf.index import Index
+from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.manifest import kind_of
 from colbert_prf.terms import TermExplanation
 from colbert_prf.types import Ranking
 
@@ -92,7 +95,7 @@ def _open(source: str, corpus_format: CorpusFormat | None, empty: EmptyPolicy, f
     path = Path(source)
     if not path.is_dir():
         return LexicalIndex.create(folder / "lexical", read_corpus(source, format=corpus_format, empty=empty))
-    if (path / "manifest.json").is_file() and '"colbert-prf lexical index"' in (path / "manifest.json").read_text():
+    if kind_of(IndexLayout.at(path)) == LexicalManifest.KIND:
         return LexicalIndex.open(path)
     return LexicalIndex.of(Index.open(path))
 

@@ -1,8 +1,8 @@
-"""``colbert-prf index``, ``add``, ``delete``, ``merge`` and ``verify``: the life of an index on disk."""
+"""``colbert-prf index``, ``add``, ``upsert``, ``delete``, ``merge`` and ``verify``: the life of an index on disk."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ import click
 from colbert_prf.cli.output import console, corpus_options, json_option, model_option, print_json
 from colbert_prf.datasets import CorpusFormat, EmptyPolicy
 from colbert_prf.encoder import Encoder
+from colbert_prf.storage.index import StoredIndex
 
-__all__ = ["add", "delete", "index", "merge", "verify"]
+__all__ = ["add", "delete", "index", "merge", "upsert", "verify"]
 
 INDEX = click.Path(path_type=Path)
 
@@ -70,6 +71,8 @@ def index(
 def add(index: Path, corpus: str, corpus_format: CorpusFormat | None, empty: EmptyPolicy, as_json: bool) -> None:
     """Add the passages of CORPUS to INDEX, all of them or none.
 
+    A passage whose id is in INDEX is refused; `colbert-prf upsert` replaces it.
+
     \b
     Examples:
       colbert-prf add my.index more.tsv
@@ -79,6 +82,28 @@ def add(index: Path, corpus: str, corpus_format: CorpusFormat | None, empty: Emp
 
     opened = Index.open(index)
     opened.add(_documents(corpus, corpus_format, empty))
+    _report(opened, as_json)
+
+
+@click.command()
+@click.argument("index", type=INDEX)
+@click.argument("corpus")
+@corpus_options
+@json_option
+def upsert(index: Path, corpus: str, corpus_format: CorpusFormat | None, empty: EmptyPolicy, as_json: bool) -> None:
+    """Add the passages of CORPUS to INDEX, and replace those whose ids are there, all of them or none.
+
+    A search meanwhile finds each passage as it was or as it is now, and never misses it.
+
+    \b
+    Examples:
+      colbert-prf upsert my.index changed.tsv
+      zcat changed.jsonl.gz | colbert-prf upsert my.index - --json
+    """
+    from colbert_prf.index import Index
+
+    opened = Index.open(index)
+    opened.upsert(_documents(corpus, corpus_format, empty))
     _report(opened, as_json)
 
 
@@ -125,13 +150,25 @@ def merge(index: Path, retrain: bool, as_json: bool) -> None:
 def verify(index: Path, as_json: bool) -> None:
     """Check every byte of INDEX against its checksum, and its arrays against each other.
 
+    INDEX may also be a folder that LexicalIndex or VectorIndex made.
+
     \b
     Examples:
       colbert-prf verify my.index
     """
+    from colbert_prf.baselines.lexical import LexicalIndex
+    from colbert_prf.baselines.lexical.manifest import LexicalManifest
+    from colbert_prf.baselines.single_vector import VectorIndex
+    from colbert_prf.baselines.single_vector.snapshot import VectorManifest
     from colbert_prf.index import Index
+    from colbert_prf.storage.layout import IndexLayout
+    from colbert_prf.storage.manifest import kind_of
 
-    verified = Index.open(index).verify()
+    kinds: dict[str | None, Callable[[Path], StoredIndex[Any]]] = {
+        LexicalManifest.KIND: LexicalIndex.open,
+        VectorManifest.KIND: VectorIndex.open,
+    }
+    verified = kinds.get(kind_of(IndexLayout.at(index)), Index.open)(index).verify()
     if as_json:
         print_json(asdict(verified))
         return

@@ -218,7 +218,7 @@ def single_vector(
     if not context.is_built(path):
         context.note_building(path)
         if model:
-            VectorIndex.create(path, context.documents(), encoder)
+            VectorIndex.create(path, context.documents(), encoder=encoder)
         else:
             VectorIndex.create_from_index(path, context.index(), name=encoder.name)
     return SingleVector(

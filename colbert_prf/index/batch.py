@@ -5,30 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
 from colbert_prf.index.manifest import Settings
+from colbert_prf.index.records import Record
 from colbert_prf.storage.arrays import Array
-from colbert_prf.types import EncodedDocument
 
-__all__ = ["BATCH_VECTORS", "Batch", "Record", "batches_of"]
+__all__ = ["BATCH_VECTORS", "Batch", "batches_of"]
 
 BATCH_VECTORS = 1 << 15
 """Vectors that go through the codec together: 16 MB as float32 at dim 128."""
-
-
-@dataclass(frozen=True, eq=False)
-class Record:
-    """One encoded document with what is kept beside it."""
-
-    doc_id: str
-    encoded: EncodedDocument
-    text: str | None = None
-    metadata: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from colbert_prf.errors import IndexMismatchError, StorageError
+from colbert_prf.errors import IndexMismatchError
 from colbert_prf.index.manifest import FORMAT_VERSION, CodecInfo, SegmentInfo, Settings
-from colbert_prf.storage.files import refuse_link
 from colbert_prf.storage.json_form import read_json, write_json
 from colbert_prf.storage.layout import IndexLayout
 
-__all__ = ["BuildState", "check_folder"]
+__all__ = ["BuildState"]
 
 KIND = "colbert-prf build"
 
@@ -58,17 +57,3 @@ class BuildState:
                     path=layout.path,
                 )
         return state
-
-
-def check_folder(layout: IndexLayout, *, resume: bool) -> None:
-    """Refuse to build where something else is."""
-    if foreign := layout.foreign():
-        raise StorageError(f"the folder is not empty, it has {foreign[0]!r}; give a new folder", path=layout.path)
-    refuse_link(layout.building)
-    interrupted = layout.building.exists()
-    if layout.manifest.exists() and not (resume and interrupted):
-        raise StorageError("there is an index already; open it, or give a new folder", path=layout.path)
-    if interrupted and not resume:
-        raise StorageError(
-            "there is an interrupted build; continue it with resume=True, or remove it", path=layout.path
-        )

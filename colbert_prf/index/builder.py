@@ -13,9 +13,9 @@ refuse an id given twice. Disk: besides the index at most 2^25 spooled vectors, 
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TypeVar
@@ -23,21 +23,20 @@ from typing import TypeVar
 import numpy as np
 
 from colbert_prf.encoder import Encoder
-from colbert_prf.errors import IndexMismatchError, InputError, StorageError
+from colbert_prf.errors import IndexMismatchError, InputError
 from colbert_prf.index.batch import batches_of
-from colbert_prf.index.build_state import BuildState, check_folder
+from colbert_prf.index.build_state import BuildState
 from colbert_prf.index.codec import Codec, sample_size_for
 from colbert_prf.index.manifest import Manifest, SegmentInfo, Settings
-from colbert_prf.index.records import Item, encode_items, refuse_known
+from colbert_prf.index.records import Record, encode_records
 from colbert_prf.index.sampling import sample_vectors
 from colbert_prf.index.segment import Segment
-from colbert_prf.index.segments_writer import SEGMENT_VECTORS, compress, write_chunks, write_codec, write_segments
-from colbert_prf.index.snapshot import open_codec
+from colbert_prf.index.segment_writer import SEGMENT_VECTORS, compress, write_chunks, write_codec, write_segments
+from colbert_prf.index.snapshot import Snapshot, open_codec
 from colbert_prf.progress import progress_bar
-from colbert_prf.storage.files import storage_errors
 from colbert_prf.storage.identifiers import SeenIds
 from colbert_prf.storage.layout import IndexLayout
-from colbert_prf.storage.lock import writing
+from colbert_prf.storage.store import Intake, Store
 
 __all__ = ["BuildOptions", "Builder", "create_index"]
 
@@ -56,7 +55,7 @@ class BuildOptions:
     codec
         To use instead of training one.
     resume
-        Continue an interrupted build; the items must begin with the documents already done, which are skipped.
+        Continue an interrupted build; the records must begin with the documents already done, which are skipped.
     progress
         Whether bars may be shown.
     total
@@ -74,20 +73,25 @@ class BuildOptions:
 
 
 def create_index(
-    layout: IndexLayout, settings: Settings, items: Iterable[Item], *, encoder: Encoder | None, options: BuildOptions
+    path: str | os.PathLike[str],
+    settings: Settings,
+    records: Iterable[Record],
+    *,
+    encoder: Encoder | None,
+    options: BuildOptions,
 ) -> None:
     """Build an index; its manifest appears when everything else is on the disk.
 
     Parameters
     ----------
-    layout
-        Of a folder that is not there, or empty, or with ``options.resume`` that of an interrupted build.
+    path
+        A folder that is not there, or empty, or with ``options.resume`` that of an interrupted build.
     settings
         Of the index to be.
-    items
+    records
         The documents, read once.
     encoder
-        What makes vectors of texts; None if the items have vectors.
+        What makes vectors of texts; None if the records have vectors.
     options
         How.
 
@@ -108,47 +112,23 @@ def create_index(
         )
     if options.seed < 0:
         raise InputError(f"seed must be at least 0, found {options.seed}")
-    with storage_errors(layout.path, "create"):
-        if layout.path.is_dir():  # refused before a lock is left in a folder of others
-            check_folder(layout, resume=options.resume)
-        _create(layout, settings, items, encoder=encoder, options=options)
-
-
-def _create(
-    layout: IndexLayout, settings: Settings, items: Iterable[Item], *, encoder: Encoder | None, options: BuildOptions
-) -> None:
-    with _new_folder(layout), writing(layout, "create"):
-        check_folder(layout, resume=options.resume)
-        if layout.manifest.exists():  # killed after the manifest and before the last line of this function
-            shutil.rmtree(layout.building)
+    store = Store(path, Snapshot)
+    with store.creating(resume=options.resume):
+        if store.layout.manifest.exists():  # killed after the manifest and before the last line of this function
+            shutil.rmtree(store.layout.building)
             return
         builder = None
         try:
-            builder = Builder(layout, settings, options)
-            builder.run(items, encoder)
+            builder = Builder(store.layout, settings, options)
+            builder.run(records, encoder)
         except Exception:
-            begun = builder.state.chunks or builder.state.segments if builder else layout.build_state.exists()
+            begun = builder.state.chunks or builder.state.segments if builder else store.layout.build_state.exists()
             if not begun:  # nothing worth resuming
-                shutil.rmtree(layout.building, ignore_errors=True)
-                layout.remove_unused(())
+                shutil.rmtree(store.layout.building, ignore_errors=True)
+                store.layout.remove_unused(())
             raise
-        builder.publish()
-
-
-@contextmanager
-def _new_folder(layout: IndexLayout) -> Iterator[None]:
-    """Make the folder of an index; if nothing comes of it, take it away again."""
-    is_new = not layout.path.exists()
-    try:
-        layout.path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"cannot be made a folder ({error.strerror}); name another", path=layout.path) from error
-    try:
-        yield
-    except BaseException:
-        if is_new and [entry.name for entry in layout.path.iterdir()] == [layout.lock.name]:
-            shutil.rmtree(layout.path, ignore_errors=True)
-        raise
+        store.publish(builder.manifest())
+        shutil.rmtree(store.layout.building)
 
 
 class Builder:
@@ -156,7 +136,9 @@ class Builder:
 
     Parameters
     ----------
-    layout, settings, options
+    layout
+        Of the folder.
+    settings, options
         As in :func:`create_index`.
     """
 
@@ -175,15 +157,14 @@ class Builder:
         given = write_codec(layout, self.codec, generation=GENERATION) if self.codec else None
         self._save(codec=given)
 
-    def run(self, items: Iterable[Item], encoder: Encoder | None) -> None:
+    def run(self, records: Iterable[Record], encoder: Encoder | None) -> None:
         """Read, encode, spool and compress everything that is not yet done."""
-        seen, progress = SeenIds(), self.options.progress
+        intake, progress = Intake(), self.options.progress
         verb = "Encoding" if encoder else "Reading"
         with progress_bar(verb, total=self.options.total, shown=progress) as advance:
             advance(self.state.num_documents)
-            items = refuse_known(self._skip(iter(items), seen), seen.add)
-            records = _counted(encode_items(items, encoder), lambda record: advance(1))
-            batches = batches_of(records, self.settings)
+            new = intake.checked(self._skip(iter(records), intake.seen))
+            batches = batches_of(_counted(encode_records(new, encoder), lambda record: advance(1)), self.settings)
             self._compress_if_full()
             for chunk in write_chunks(self.layout, self.settings, batches, first=self.state.next_chunk):
                 self._save(chunks=(*self.state.chunks, chunk), next_chunk=self.state.next_chunk + 1)
@@ -192,12 +173,10 @@ class Builder:
         with progress_bar("Compressing", total=waiting, shown=progress) as advance:
             self._compress(expected=self.state.num_spooled, advance=advance)
 
-    def publish(self) -> None:
-        """Write the manifest, then remove what only the build needed."""
+    def manifest(self) -> Manifest:
+        """What the index consists of, when :meth:`run` has ended."""
         assert self.state.codec is not None
-        manifest = Manifest(GENERATION, self.settings, self.state.codec, self.state.segments)
-        manifest.write(self.layout.manifest)
-        shutil.rmtree(self.layout.building)
+        return Manifest(GENERATION, self.state.segments, self.settings, self.state.codec)
 
     def _expected(self) -> int:
         """Vectors of the whole corpus, guessed before its end: by the number of documents, else four times as many."""
@@ -230,21 +209,21 @@ class Builder:
             self._save(codec=write_codec(self.layout, self.codec, generation=GENERATION))
         return self.codec
 
-    def _skip(self, items: Iterator[Item], seen: SeenIds) -> Iterator[Item]:
+    def _skip(self, records: Iterator[Record], seen: SeenIds) -> Iterator[Record]:
         """Pass over the documents already done, which must be the first of the stream."""
         segments = (Segment(self.layout, info, self.codec) for info in self.state.segments)
         chunks = (Segment(self.layout, info, None) for info in self.state.chunks)
         for number, doc_id in enumerate(chain.from_iterable(part.doc_ids for part in chain(segments, chunks))):
-            item = next(items, None)
-            if item is None or item.doc_id != doc_id:
-                found = "nothing" if item is None else repr(item.doc_id)
+            record = next(records, None)
+            if record is None or record.doc_id != doc_id:
+                found = "nothing" if record is None else repr(record.doc_id)
                 raise IndexMismatchError(
                     f"the interrupted build had {doc_id!r} as document {number}, now it is {found}; resume with the "
                     "same documents in the same order, or remove the folder and start again",
                     path=self.layout.path,
                 )
             seen.add(doc_id)
-        return items
+        return records
 
     def _stored_codec(self) -> Codec | None:
         if self.state.codec is None:

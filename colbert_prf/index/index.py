@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain
 from operator import length_hint
 
 from colbert_prf.encoder import Encoder
-from colbert_prf.errors import IndexFormatError, InputError
+from colbert_prf.errors import InputError
 from colbert_prf.index.builder import BuildOptions, create_index
-from colbert_prf.index.changes import add_items, delete_documents, merge_segments, retrain_codec, warn_if_outgrown
+from colbert_prf.index.changes import is_full, merge_segments, retrain_codec, warn_if_outgrown, write_records
 from colbert_prf.index.codec import Codec
-from colbert_prf.index.manifest import Manifest, ModelInfo, Settings
+from colbert_prf.index.manifest import ModelInfo, Settings
 from colbert_prf.index.model import check_model, load_model, model_info
 from colbert_prf.index.reader import IndexReader
-from colbert_prf.index.records import Documents, EncodedDocuments, Item, text_items, vector_items
+from colbert_prf.index.records import Documents, EncodedDocuments, Record, text_records, vector_records
 from colbert_prf.index.snapshot import Snapshot
-from colbert_prf.index.verification import Verification, verify_snapshot
-from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.index.verification import verify_segment
 
 __all__ = ["Index"]
 
@@ -53,6 +53,7 @@ class Index(IndexReader):
     >>> index.delete(["bank"])
     >>> index.num_documents, index.generation, index.metadata(2)
     (2, 3, {'source': 'shop'})
+    >>> index.upsert([("tank", "A tank holds fifty litres.")])  # replaced in one step
     >>> index.merge()
     >>> [index.doc_id(position) for position in range(index.num_documents)]
     ['fish', 'tank']
@@ -60,12 +61,11 @@ class Index(IndexReader):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, encoder: Encoder | None = None, force: bool = False) -> None:
-        self._layout = IndexLayout.at(path)
+        super().__init__(path, Snapshot, verify_segment)
         self._force = force
         self._encoder = encoder
-        super().__init__(Snapshot.open(self._layout))
         if encoder is not None:
-            check_model(self._layout, self._settings, encoder, force=force)
+            check_model(self._store.layout, self._settings, encoder, force=force)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, encoder: Encoder | None = None, force: bool = False) -> Index:
@@ -141,8 +141,8 @@ class Index(IndexReader):
         special_ids = tuple(sorted(encoder.special_ids))
         settings = Settings(encoder.dim, bits, encoder.vocabulary_size, special_ids, texts, model_info(encoder))
         options = BuildOptions(codec, resume, progress, total or length_hint(documents) or None, seed)
-        _, items = _first(text_items(documents))
-        create_index(IndexLayout.at(path), settings, items, encoder=encoder, options=options)
+        _, records = _first(text_records(documents))
+        create_index(path, settings, records, encoder=encoder, options=options)
         return cls(path, encoder=encoder)
 
     @classmethod
@@ -180,11 +180,10 @@ class Index(IndexReader):
             Token ids that carry no word.
         """
         options = BuildOptions(codec, resume, progress, total or length_hint(encoded) or None, seed)
-        first, items = _first(vector_items(encoded))
-        assert first.encoded is not None
+        first, records = _first(vector_records(encoded))
         size, special = int(vocabulary_size or DEFAULT_VOCABULARY), tuple(sorted(map(int, special_ids)))
         settings = Settings(first.encoded.dim, int(bits), size, special, texts, ModelInfo(fingerprint))
-        create_index(IndexLayout.at(path), settings, items, encoder=None, options=options)
+        create_index(path, settings, records, encoder=None, options=options)
         return cls(path)
 
     def add(self, documents: Documents) -> None:
@@ -193,26 +192,27 @@ class Index(IndexReader):
         Raises
         ------
         InputError
-            If an id is in the index: delete it first.
+            If an id is in the index: replace its document with :meth:`upsert`, or delete it first.
         IndexLockedError
             If another writer is at work.
         """
-        if self.encoder is None:
-            raise InputError("the index was made from vectors; add to it with add_vectors, or open it with an encoder")
-        add_items(self._layout, text_items(documents), encoder=self.encoder)
-        self.reload()
-        warn_if_outgrown(self._layout.path, self._snapshot.manifest)
+        self._add(text_records(documents), self._model_for("add"))
+
+    def upsert(self, documents: Documents) -> None:
+        """Encode documents; add those with new ids, and replace those whose ids are in the index.
+
+        All in one generation: a reader sees each document as it was or as it is now, and never without it. What a
+        document had before is gone, its metadata too. See :meth:`add`.
+        """
+        self._add(text_records(documents), self._model_for("upsert"), replacing=True)
 
     def add_vectors(self, encoded: EncodedDocuments) -> None:
         """Add vectors made elsewhere; see :meth:`create_from_vectors` and :meth:`add`."""
-        add_items(self._layout, vector_items(encoded), encoder=None)
-        self.reload()
-        warn_if_outgrown(self._layout.path, self._snapshot.manifest)
+        self._add(vector_records(encoded), None)
 
-    def delete(self, doc_ids: Iterable[str]) -> None:
-        """Delete documents, all of them or none; an unknown id is an :class:`InputError` that names it."""
-        delete_documents(self._layout, [doc_ids] if isinstance(doc_ids, str) else doc_ids)
-        self.reload()
+    def upsert_vectors(self, encoded: EncodedDocuments) -> None:
+        """Add or replace vectors made elsewhere; see :meth:`create_from_vectors` and :meth:`upsert`."""
+        self._add(vector_records(encoded), None, replacing=True)
 
     def merge(self, *, retrain: bool = False, reencode: bool = False, seed: int = 0) -> None:
         """Drop deleted documents and join small segments; what is kept stays as it is, to the last bit.
@@ -232,43 +232,34 @@ class Index(IndexReader):
         if reencode and self.encoder is None:
             raise InputError("the index was made from vectors and has no model; merge without reencode=True")
         if retrain:
-            retrain_codec(self._layout, encoder=self.encoder if reencode else None, seed=seed)
+            retrain_codec(self._store, encoder=self.encoder if reencode else None, seed=seed)
         else:
-            merge_segments(self._layout)
+            self._store.merge(merge_segments, is_full)
         self.reload()
-
-    def verify(self) -> Verification:
-        """Check every byte against its checksum and every array against the others.
-
-        Raises
-        ------
-        IndexFormatError
-            Naming the first file that is not as it was written.
-        """
-        while True:
-            snapshot = Snapshot.open(self._layout)
-            try:
-                return verify_snapshot(snapshot)
-            except IndexFormatError:
-                # A writer may have published another generation meanwhile and removed the files of this one.
-                if Manifest.read(self._layout.manifest).generation == snapshot.manifest.generation:
-                    raise
-
-    def reload(self) -> None:
-        """See the newest generation."""
-        self._snapshot = Snapshot.open(self._layout)
 
     @property
     def encoder(self) -> Encoder | None:
         """The model of the index, opened on first use; None if its vectors were made elsewhere."""
         if self._encoder is None:
-            self._encoder = load_model(self._layout, self._settings, force=self._force)
+            self._encoder = load_model(self._store.layout, self._settings, force=self._force)
         return self._encoder
 
+    def _model_for(self, action: str) -> Encoder:
+        if self.encoder is None:
+            raise InputError(
+                f"the index was made from vectors; {action} to it with {action}_vectors, or open it with an encoder"
+            )
+        return self.encoder
 
-def _first(items: Iterator[Item]) -> tuple[Item, Iterator[Item]]:
-    """Look at the first item before a folder is made."""
-    first = next(items, None)
+    def _add(self, records: Iterable[Record], encoder: Encoder | None, *, replacing: bool = False) -> None:
+        self._store.add(records, partial(write_records, encoder=encoder), replacing=replacing)
+        self.reload()
+        warn_if_outgrown(self.path, self._snapshot.manifest)
+
+
+def _first(records: Iterator[Record]) -> tuple[Record, Iterator[Record]]:
+    """Look at the first record before a folder is made."""
+    first = next(records, None)
     if first is None:
         raise InputError("an index needs at least one document, found none")
-    return first, chain([first], items)
+    return first, chain([first], records)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from colbert_prf.index.manifest import ModelInfo
 from colbert_prf.index.snapshot import Snapshot
-from colbert_prf.index.verification import array_files
 
 __all__ = ["IndexInfo", "describe"]
 
@@ -37,7 +36,7 @@ def describe(snapshot: Snapshot) -> IndexInfo:
     """Count and measure; reads no array."""
     manifest, layout = snapshot.manifest, snapshot.layout
     sizes = {"manifest": layout.manifest.stat().st_size}
-    for path, info in array_files(snapshot).items():
+    for path, info in snapshot.array_files().items():
         kind = path.stem.split(".")[-1]
         sizes[kind] = sizes.get(kind, 0) + info.num_bytes
     stored = sum(segment.num_vectors for segment in manifest.segments)

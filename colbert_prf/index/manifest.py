@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
+from typing import ClassVar
 
 from colbert_prf.index.codec import bits_fault
+from colbert_prf.storage import manifest as stored
 from colbert_prf.storage.arrays import ArrayInfo
-from colbert_prf.storage.json_form import read_json, write_json
 
 __all__ = ["FORMAT_VERSION", "CodecInfo", "DeletionInfo", "Manifest", "ModelInfo", "SegmentInfo", "Settings"]
 
@@ -67,29 +66,18 @@ class CodecInfo:
 
 
 @dataclass(frozen=True)
-class DeletionInfo:
-    """The documents deleted from a segment, all generations together."""
+class DeletionInfo(stored.DeletionInfo):
+    """The documents deleted from a segment, and how many vectors they have."""
 
-    name: str
-    num_documents: int
     num_vectors: int
-    files: dict[str, ArrayInfo]
 
 
 @dataclass(frozen=True)
-class SegmentInfo:
-    """A segment: its arrays, which never change, and what has been deleted from it."""
+class SegmentInfo(stored.SegmentInfo):
+    """A segment, and how many vectors its documents have."""
 
-    name: str
-    num_documents: int
-    num_vectors: int
-    files: dict[str, ArrayInfo]
     deletions: DeletionInfo | None = None
-
-    @property
-    def num_live_documents(self) -> int:
-        """Documents that are not deleted."""
-        return self.num_documents - (self.deletions.num_documents if self.deletions else 0)
+    num_vectors: int = 0
 
     @property
     def num_live_vectors(self) -> int:
@@ -98,26 +86,23 @@ class SegmentInfo:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class Manifest(stored.Manifest):
     """One generation of an index.
 
     Examples
     --------
     >>> settings = Settings(128, 2, 30522, (101, 102), True, ModelInfo())
-    >>> manifest = Manifest(1, settings, CodecInfo("codec-000001", 16, 100, {}), ())
+    >>> manifest = Manifest(1, (), settings, CodecInfo("codec-000001", 16, 100, {}))
     >>> manifest.num_documents, manifest.next(segments=()).generation
     (0, 2)
     """
 
-    generation: int
+    KIND: ClassVar[str] = KIND
+    VERSION: ClassVar[int] = FORMAT_VERSION
+
+    segments: tuple[SegmentInfo, ...]
     settings: Settings
     codec: CodecInfo
-    segments: tuple[SegmentInfo, ...]
-
-    @property
-    def num_documents(self) -> int:
-        """Documents that are not deleted."""
-        return sum(segment.num_live_documents for segment in self.segments)
 
     @property
     def num_vectors(self) -> int:
@@ -127,32 +112,4 @@ class Manifest:
     @property
     def folders(self) -> set[str]:
         """The folders in use; the derived one need not be there."""
-        deletions = {segment.deletions.name for segment in self.segments if segment.deletions}
-        return {self.codec.name, self.derived} | {segment.name for segment in self.segments} | deletions
-
-    @property
-    def derived(self) -> str:
-        """The folder of what readers make from the segments: the same while these are, whatever is deleted."""
-        contents = [
-            (segment.name, sorted((name, info.checksum) for name, info in segment.files.items()))
-            for segment in self.segments
-        ]
-        return f"derived-{hashlib.sha256(repr(contents).encode()).hexdigest()[:16]}"
-
-    @property
-    def digest(self) -> str:
-        """A short name that changes with every byte of the index, and with what is deleted."""
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
-
-    def next(self, *, segments: tuple[SegmentInfo, ...], codec: CodecInfo | None = None) -> Manifest:
-        """The generation after this one."""
-        return replace(self, generation=self.generation + 1, segments=segments, codec=codec or self.codec)
-
-    def write(self, path: Path) -> None:
-        """Make this the generation a reader finds."""
-        write_json(path, self, kind=KIND, version=FORMAT_VERSION)
-
-    @classmethod
-    def read(cls, path: Path) -> Manifest:
-        """Read the current generation, or raise :class:`IndexFormatError` naming the file."""
-        return read_json(path, cls, kind=KIND, version=FORMAT_VERSION)
+        return {self.codec.name} | super().folders

@@ -13,27 +13,14 @@ from colbert_prf.index.info import IndexInfo, describe
 from colbert_prf.index.manifest import Settings
 from colbert_prf.index.segment import Segment
 from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.storage.index import StoredIndex
 from colbert_prf.types import EncodedQuery, TokenIds, Vectors
 
 __all__ = ["IndexReader"]
 
 
-class IndexReader:
-    """Reads one generation; each call sees the one that is current when it begins.
-
-    Parameters
-    ----------
-    snapshot
-        The generation.
-    """
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The generation this object shows: take it once where several calls must see the same."""
-        return self._snapshot
+class IndexReader(StoredIndex[Snapshot]):
+    """Reads one generation; each call sees the one that is current when it begins."""
 
     def info(self) -> IndexInfo:
         """What the index is made of."""
@@ -44,19 +31,9 @@ class IndexReader:
         return self._snapshot.manifest.settings
 
     @property
-    def num_documents(self) -> int:
-        """Documents that are not deleted: N."""
-        return self._snapshot.manifest.num_documents
-
-    @property
     def num_vectors(self) -> int:
         """Vectors of documents that are not deleted."""
         return self._snapshot.manifest.num_vectors
-
-    @property
-    def num_positions(self) -> int:
-        """One more than the largest position; deleted documents keep theirs until a merge."""
-        return int(self._snapshot.starts[-1])
 
     @property
     def dim(self) -> int:
@@ -77,11 +54,6 @@ class IndexReader:
     def special_ids(self) -> frozenset[int]:
         """Token ids that carry no word."""
         return frozenset(self._settings.special_ids)
-
-    @property
-    def generation(self) -> int:
-        """How many times the index was changed, its creation included."""
-        return self._snapshot.manifest.generation
 
     @property
     def codec(self) -> Codec:

@@ -1,17 +1,16 @@
-"""From what the caller gives to records: checked shapes, no id twice, texts encoded on the way."""
+"""From what the caller gives to records with vectors: checked shapes, texts encoded on the way."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
-from colbert_prf.index.batch import Record
 from colbert_prf.types import EncodedDocument
 
-__all__ = ["Documents", "EncodedDocuments", "Item", "encode_items", "refuse_known", "text_items", "vector_items"]
+__all__ = ["Documents", "EncodedDocuments", "Record", "encode_records", "text_records", "vector_records"]
 
 Documents: TypeAlias = Iterable[tuple[str, str] | tuple[str, str, Mapping[str, Any]]]
 EncodedDocuments: TypeAlias = Iterable[
@@ -22,68 +21,62 @@ EncodedDocuments: TypeAlias = Iterable[
 ]
 
 
-class Item(NamedTuple):
-    """A document as the caller gave it: its vectors, or only the text to make them of."""
+class Record(NamedTuple):
+    """A document and what is kept beside its vectors; without these, its text is yet to be encoded."""
 
     doc_id: str
-    encoded: EncodedDocument | None
+    document: EncodedDocument | None
     text: str | None
     metadata: Mapping[str, Any] | None
 
+    @property
+    def encoded(self) -> EncodedDocument:
+        """The vectors, once there are any."""
+        assert self.document is not None, "without an encoder every record has vectors"
+        return self.document
 
-def text_items(documents: Documents) -> Iterator[Item]:
+
+def text_records(documents: Documents) -> Iterator[Record]:
     """Take (id, text) or (id, text, metadata)."""
     for given in documents:
         doc_id, text, metadata = _unpack(given, 2, 3, "(doc_id, text) or (doc_id, text, metadata)")
         if not isinstance(text, str):
             raise InputError(f"the text of document {doc_id!r} must be a string, found {type(text).__name__}")
-        yield Item(doc_id, None, text, metadata)
+        yield Record(doc_id, None, text, metadata)
 
 
-def vector_items(documents: EncodedDocuments) -> Iterator[Item]:
+def vector_records(documents: EncodedDocuments) -> Iterator[Record]:
     """Take (id, encoded document), then perhaps a text, then perhaps metadata."""
     for given in documents:
         parts = _unpack(given, 2, 4, "(doc_id, EncodedDocument), perhaps with a text, perhaps with metadata")
         if isinstance(parts[2], Mapping) and parts[3] is None:
             parts = (*parts[:2], None, parts[2])
-        item = Item(*parts)
-        if not isinstance(item.encoded, EncodedDocument):
+        record = Record(*parts)
+        if not isinstance(record.encoded, EncodedDocument):
             raise InputError(
-                f"document {item.doc_id!r} must be an EncodedDocument, found {type(item.encoded).__name__}"
+                f"document {record.doc_id!r} must be an EncodedDocument, found {type(record.encoded).__name__}"
             )
-        if not isinstance(item.text, str | None):
-            raise InputError(f"the text of document {item.doc_id!r} must be a string, found {type(item.text).__name__}")
-        yield item
-
-
-def refuse_known(items: Iterable[Item], is_new: Callable[[str], bool]) -> Iterator[Item]:
-    """Pass items on, and refuse an id that is not new."""
-    for item in items:
-        if not is_new(item.doc_id):
+        if not isinstance(record.text, str | None):
             raise InputError(
-                f"the document id {item.doc_id!r} was given twice or is in the index already; ids must differ: to "
-                "replace a document, delete it first"
+                f"the text of document {record.doc_id!r} must be a string, found {type(record.text).__name__}"
             )
-        yield item
+        yield record
 
 
-def encode_items(items: Iterable[Item], encoder: Encoder | None) -> Iterator[Record]:
-    """Give each item its vectors; no more items wait than the encoder reads ahead."""
+def encode_records(records: Iterable[Record], encoder: Encoder | None) -> Iterator[Record]:
+    """Give each record its vectors; no more records wait than the encoder reads ahead."""
     if encoder is None:
-        for item in items:
-            assert item.encoded is not None, "without an encoder every item has vectors"
-            yield Record(item.doc_id, item.encoded, item.text, item.metadata)
+        yield from records
         return
-    waiting: deque[Item] = deque()
+    waiting: deque[Record] = deque()
 
     def texts() -> Iterator[str]:
-        for item in items:
-            waiting.append(item)
-            yield item.text or ""
+        for record in records:
+            waiting.append(record)
+            yield record.text or ""
 
     for encoded in encoder.encode_documents(texts()):
-        item = waiting.popleft()
-        yield Record(item.doc_id, encoded, item.text, item.metadata)
+        yield waiting.popleft()._replace(document=encoded)
 
 
 def _unpack(given: Any, shortest: int, longest: int, expected: str) -> tuple[Any, ...]:

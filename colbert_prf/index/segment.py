@@ -13,14 +13,15 @@ import numpy.typing as npt
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.batch import BATCH_VECTORS, Batch
 from colbert_prf.index.codec import Codec, all_cores
-from colbert_prf.index.manifest import SegmentInfo
-from colbert_prf.index.segment_writer import token_dtype
+from colbert_prf.index.manifest import DeletionInfo, SegmentInfo
+from colbert_prf.index.segment_writer import document_frequencies, token_dtype
 from colbert_prf.kernels.postings import decode_postings
-from colbert_prf.storage.arrays import Array, ArrayInfo, open_array, rows_of
-from colbert_prf.storage.blobs import Blobs, blob_forms
-from colbert_prf.storage.forms import Form, check_forms
-from colbert_prf.storage.identifiers import Identifiers, identifier_forms
+from colbert_prf.storage.arrays import Array, rows_of
+from colbert_prf.storage.blobs import blob_forms
+from colbert_prf.storage.forms import Form
+from colbert_prf.storage.identifiers import identifier_forms
 from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.segment import StoredSegment
 from colbert_prf.types import TokenIds, Vectors
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["Segment"]
 
 
-class Segment:
-    """An immutable run of documents; positions count from 0 within it.
+class Segment(StoredSegment):
+    """A segment of an index, or a chunk of the spool of a build.
 
     Parameters
     ----------
@@ -49,35 +50,26 @@ class Segment:
         Document ``i`` owns the vectors ``offsets[i]:offsets[i + 1]``; int64 of shape (num_documents + 1,).
     lists, list_offsets : array
         Documents of each centroid, deleted ones included; see :func:`encode_postings`.
-    doc_ids : Identifiers
-        Document ids.
-    deleted : array
-        Whether each document is deleted, bool of shape (num_documents,).
     """
 
+    DELETION_INFO = DeletionInfo
+    info: SegmentInfo
+
     def __init__(self, layout: IndexLayout, info: SegmentInfo, codec: Codec | None) -> None:
-        self.info = info
         self.codec = codec
-        self.folder = layout.folder(info.name) if codec else layout.chunk(info.name)
-        check_forms(info.files, _forms(info, codec), self.folder)
-        arrays = {name: open_array(layout.array(self.folder, name), item) for name, item in info.files.items()}
-        self.arrays = arrays
+        super().__init__(
+            layout, layout.folder(info.name) if codec else layout.chunk(info.name), info, _forms(info, codec)
+        )
+        arrays = self.arrays
         self._column_names = tuple(codec.columns) if codec else ("vectors",)
         self.token_ids = arrays["token_ids"]
         self.offsets: npt.NDArray[np.int64] = arrays["offsets"]
-        self.doc_ids = Identifiers(arrays, folder=self.folder)
-        self._texts = self._blobs("texts")
         self._metadata = self._blobs("metadata")
         if codec:
             self.lists: npt.NDArray[np.uint8] = arrays["lists"]
             self.list_offsets: npt.NDArray[np.int64] = arrays["list_offsets"]
         self._check_ends()
         self._check_offsets()
-        self.deletion_arrays = self._open_deletions(layout)
-        self.deleted = self._read_deleted(layout)
-
-    def __len__(self) -> int:
-        return self.info.num_documents
 
     @cached_property
     def columns(self) -> dict[str, Array]:
@@ -92,10 +84,6 @@ class Segment:
             if largest >= self.codec.num_centroids:
                 raise self._damaged("codes", f"a code is {largest}, there are {self.codec.num_centroids} centroids")
         return columns
-
-    def text(self, position: int) -> str | None:
-        """The text of a document, where texts are kept."""
-        return self._texts.text(position) if self._texts else None
 
     def metadata(self, position: int) -> dict[str, Any]:
         """The metadata of a document; empty where it has none."""
@@ -182,6 +170,22 @@ class Segment:
             if array is not None:
                 total[: len(array)] += sign * array.astype(np.int64)
 
+    def deletion_forms(self) -> dict[str, Form]:
+        """Which documents are deleted, and in how many of them each token is."""
+        return {**super().deletion_forms(), "frequencies": Form.of(np.uint32, shape=(None,))}
+
+    def deletion_details(self, deleted: npt.NDArray[np.bool_]) -> tuple[dict[str, Array], dict[str, int]]:
+        """In how many of the deleted documents each token is, and how many vectors they have."""
+        size = len(self.arrays["frequencies"])
+        total = np.zeros(size, dtype=np.uint32)
+        for start, end in self.ranges():
+            gone = deleted[start:end]
+            if gone.any():
+                lengths = np.diff(self.offsets[start : end + 1])
+                tokens = self.tokens(slice(int(self.offsets[start]), int(self.offsets[end])))
+                total += document_frequencies(tokens[np.repeat(gone, lengths)], lengths[gone], size)
+        return {"frequencies": total}, {"num_vectors": int(np.diff(self.offsets)[deleted].sum())}
+
     def ranges(self) -> Iterator[tuple[int, int]]:
         """Runs of documents with some 32,768 vectors each."""
         start = 0
@@ -207,13 +211,6 @@ class Segment:
                 texts=[self._texts[position] for position in documents] if self._texts else None,
                 metadata=[self._metadata[position] if self._metadata else b"" for position in documents],
             )
-
-    def _blobs(self, name: str) -> Blobs | None:
-        if f"{name}_blocks" not in self.arrays:
-            return None
-        path = IndexLayout.array(self.folder, f"{name}_blocks")
-        offsets = self.arrays[f"{name}_offsets"]
-        return Blobs(self.arrays[f"{name}_blocks"], offsets, count=self.info.num_documents, path=path)
 
     def _check_ends(self) -> None:
         """What can be checked without reading: no offset of the ends leads outside of an array."""
@@ -243,36 +240,6 @@ class Segment:
             if bool((self.arrays[name][1:] < self.arrays[name][:-1]).any()):
                 raise self._damaged(name, "an offset is smaller than the one before it")
 
-    def _damaged(self, name: str, found: str) -> IndexFormatError:
-        advice = "damaged; look for more with colbert-prf verify, restore it from a copy or build the index again"
-        return IndexFormatError(f"{found}: {advice}", path=IndexLayout.array(self.folder, name))
-
-    def deletion_files(self, layout: IndexLayout) -> dict[str, tuple[Any, ArrayInfo]]:
-        """Path and description of each array of deletions."""
-        if self.info.deletions is None:
-            return {}
-        folder = layout.folder(self.info.deletions.name)
-        return {
-            name: (layout.array(folder, f"{self.info.name}.{name}"), item)
-            for name, item in self.info.deletions.files.items()
-        }
-
-    def _open_deletions(self, layout: IndexLayout) -> dict[str, Array]:
-        if self.info.deletions is not None:
-            folder = layout.folder(self.info.deletions.name)
-            check_forms(self.info.deletions.files, _deletion_forms(len(self)), folder)
-        return {name: open_array(path, item) for name, (path, item) in self.deletion_files(layout).items()}
-
-    def _read_deleted(self, layout: IndexLayout) -> npt.NDArray[np.bool_]:
-        if self.info.deletions is None:
-            return np.zeros(len(self), dtype=np.bool_)
-        deleted = np.unpackbits(self.deletion_arrays["deleted"], count=len(self)).astype(np.bool_)
-        expected, found = self.info.deletions.num_documents, int(deleted.sum())
-        if found != expected:
-            message = f"expected {expected} deleted documents, found {found}: damaged"
-            raise IndexFormatError(message, path=self.deletion_files(layout)["deleted"][0])
-        return deleted
-
 
 def _forms(info: SegmentInfo, codec: Codec | None) -> dict[str, Form]:
     """The forms of the arrays of a segment, or without a codec of a chunk; texts and metadata where there are any."""
@@ -294,11 +261,4 @@ def _forms(info: SegmentInfo, codec: Codec | None) -> dict[str, Form]:
         "lists": Form.of(np.uint8, shape=(None,)),
         "list_offsets": Form.of(np.int64, shape=(codec.num_centroids + 1,)),
         "frequencies": Form.of(np.uint16, np.uint32, shape=(None,)),
-    }
-
-
-def _deletion_forms(num_documents: int) -> dict[str, Form]:
-    return {
-        "deleted": Form.of(np.uint8, shape=(-(-num_documents // 8),)),
-        "frequencies": Form.of(np.uint32, shape=(None,)),
     }

@@ -1,8 +1,13 @@
-"""Writing a segment: batches go straight to disk; what has to be known of all documents is written last."""
+"""Writing a stream of batches as segments of bounded size.
+
+Batches go straight to disk; what has to be known of all documents of a segment is written last.
+"""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
@@ -11,7 +16,7 @@ import numpy.typing as npt
 
 from colbert_prf.index.batch import Batch
 from colbert_prf.index.codec import Codec
-from colbert_prf.index.manifest import SegmentInfo, Settings
+from colbert_prf.index.manifest import CodecInfo, SegmentInfo, Settings
 from colbert_prf.kernels.postings import encode_postings
 from colbert_prf.storage.arrays import Array, ArrayInfo, ArrayWriter, write_array
 from colbert_prf.storage.blobs import BlobWriter
@@ -19,7 +24,89 @@ from colbert_prf.storage.durable import sync_folder
 from colbert_prf.storage.identifiers import identifier_arrays
 from colbert_prf.storage.layout import IndexLayout
 
-__all__ = ["SegmentWriter", "document_frequencies", "token_dtype"]
+__all__ = [
+    "CHUNK_VECTORS",
+    "SEGMENT_VECTORS",
+    "SegmentWriter",
+    "compress",
+    "document_frequencies",
+    "token_dtype",
+    "write_chunks",
+    "write_codec",
+    "write_segments",
+]
+
+SEGMENT_VECTORS = 1 << 22
+"""Vectors of a full segment: some 50,000 passages, 160 MB at 2 bits."""
+CHUNK_VECTORS = 1 << 18
+"""Vectors of a full chunk of the spool: some 3,000 passages, 67 MB. An interrupted build loses at most one chunk."""
+
+
+def write_segments(
+    layout: IndexLayout, settings: Settings, codec: Codec, batches: Iterable[Batch], *, generation: int, first: int = 0
+) -> Iterator[SegmentInfo]:
+    """Write batches that have the codec's columns, and give each segment as soon as it is on the disk.
+
+    Parameters
+    ----------
+    layout
+        Of the index.
+    settings
+        Of the index.
+    codec
+        Whose columns the batches have.
+    batches
+        Read as needed.
+    generation
+        That will name the segments in its manifest.
+    first
+        The number of the first segment.
+    """
+
+    def folder(number: int) -> Path:
+        return layout.folder(layout.segment_name(generation=generation, number=first + number))
+
+    return _write_parts(folder, settings, codec, batches, SEGMENT_VECTORS)
+
+
+def write_chunks(
+    layout: IndexLayout, settings: Settings, batches: Iterable[Batch], *, first: int = 0
+) -> Iterator[SegmentInfo]:
+    """Write batches of float16 vectors to the spool of a build, and give each chunk as soon as it is on the disk."""
+    return _write_parts(lambda n: layout.chunk(layout.chunk_name(first + n)), settings, None, batches, CHUNK_VECTORS)
+
+
+def _write_parts(
+    folder: Callable[[int], Path], settings: Settings, codec: Codec | None, batches: Iterable[Batch], limit: int
+) -> Iterator[SegmentInfo]:
+    waiting = (batch for batch in batches if len(batch))
+    batch = next(waiting, None)
+    number = 0
+    while batch is not None:
+        with SegmentWriter(folder(number), settings, codec) as writer:
+            while batch is not None and (not writer.num_documents or writer.num_vectors + batch.num_vectors <= limit):
+                writer.append(batch)
+                batch = next(waiting, None)
+            info = writer.finish()
+        yield info
+        number += 1
+
+
+def compress(batch: Batch, codec: Codec) -> Batch:
+    """Replace float16 vectors by what the codec makes of them."""
+    return replace(batch, columns=codec.encode(batch.columns["vectors"].astype(np.float32)))
+
+
+def write_codec(layout: IndexLayout, codec: Codec, *, generation: int) -> CodecInfo:
+    """Write a codec as the arrays of a folder of its own."""
+    name = layout.codec_name(generation)
+    folder = layout.folder(name)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    files = {key: write_array(layout.array(folder, key), array) for key, array in codec.arrays.items()}
+    sync_folder(folder)
+    sync_folder(layout.path)
+    return CodecInfo(name, codec.num_centroids, codec.trained_for, files)
 
 
 def token_dtype(vocabulary_size: int) -> type[np.uint16] | type[np.uint32]:
@@ -93,7 +180,7 @@ class SegmentWriter:
         files |= {name: self._write(name, array) for name, array in arrays.items()}
         sync_folder(self._folder)
         sync_folder(self._folder.parent)
-        return SegmentInfo(self._folder.name, self.num_documents, self.num_vectors, files)
+        return SegmentInfo(self._folder.name, self.num_documents, files, num_vectors=self.num_vectors)
 
     def __enter__(self) -> SegmentWriter:
         return self

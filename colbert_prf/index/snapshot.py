@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,50 +14,33 @@ from colbert_prf.index.codec import Codec, codec_fault, codec_forms
 from colbert_prf.index.manifest import CodecInfo, Manifest, Settings
 from colbert_prf.index.segment import Segment
 from colbert_prf.kernels.maxsim import maxsim
-from colbert_prf.storage.arrays import check_array, open_array
+from colbert_prf.storage.arrays import ArrayInfo, check_array, open_array
 from colbert_prf.storage.forms import check_forms
 from colbert_prf.storage.layout import IndexLayout
-from colbert_prf.storage.positions import Positions
+from colbert_prf.storage.snapshot import StoredSnapshot
 from colbert_prf.types import EncodedQuery, TokenIds, Vectors
 
 __all__ = ["Snapshot", "open_codec"]
 
 
-class Snapshot(Positions[Segment]):
-    """Every array of one generation, mapped: files a later writer removes stay readable until the last reader goes.
+class Snapshot(StoredSnapshot[Segment]):
+    """One generation of an index, with its codec."""
 
-    Parameters
-    ----------
-    layout
-        Of the index.
-    manifest
-        The generation.
-    """
+    MANIFEST = Manifest
+    manifest: Manifest
 
-    def __init__(self, layout: IndexLayout, manifest: Manifest) -> None:
-        self.layout = layout
-        self.manifest = manifest
-        self.codec = open_codec(layout, manifest.codec, manifest.settings)
-        super().__init__([Segment(layout, info, self.codec) for info in manifest.segments])
-        for segment in self.segments:
-            segment.check_vocabulary(manifest.settings.vocabulary_size)
+    def _open_segments(self) -> list[Segment]:
+        self.codec = open_codec(self.layout, self.manifest.codec, self.manifest.settings)
+        segments = [Segment(self.layout, info, self.codec) for info in self.manifest.segments]
+        for segment in segments:
+            segment.check_vocabulary(self.manifest.settings.vocabulary_size)
+        return segments
 
-    @classmethod
-    def open(cls, layout: IndexLayout) -> Snapshot:
-        """Open the newest generation.
-
-        Between reading the manifest and mapping its files, a writer may have replaced the one and removed the others;
-        then the next generation is opened.
-        """
-        manifest = Manifest.read(layout.manifest)
-        while True:
-            try:
-                return cls(layout, manifest)
-            except (IndexFormatError, FileNotFoundError):  # noqa: PERF203 - the loop is the point
-                newest = Manifest.read(layout.manifest)
-                if newest.generation == manifest.generation:
-                    raise
-                manifest = newest
+    def array_files(self) -> dict[Path, ArrayInfo]:
+        """Every array file of the generation, with what the manifest says of it."""
+        folder = self.layout.folder(self.manifest.codec.name)
+        codec = {self.layout.array(folder, name): info for name, info in self.manifest.codec.files.items()}
+        return codec | super().array_files()
 
     def metadata(self, position: int) -> dict[str, Any]:
         """The metadata of a document; empty where it has none."""
@@ -72,11 +56,6 @@ class Snapshot(Positions[Segment]):
         """The token of each vector of a document, of shape (num_tokens,)."""
         segment, place = self.place(position)
         return segment.tokens(slice(int(segment.offsets[place]), int(segment.offsets[place + 1])))
-
-    @cached_property
-    def live(self) -> npt.NDArray[np.bool_]:
-        """Whether the document at each position is live, of shape (num_positions,)."""
-        return ~np.concatenate([np.empty(0, dtype=np.bool_), *(segment.deleted for segment in self.segments)])
 
     @cached_property
     def document_frequencies(self) -> npt.NDArray[np.int64]:

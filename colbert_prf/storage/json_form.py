@@ -6,6 +6,7 @@ import json
 import types
 import typing
 import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,7 @@ from colbert_prf.errors import IndexFormatError
 from colbert_prf.storage.durable import write_whole
 from colbert_prf.storage.files import open_file
 
-__all__ = ["read_json", "write_json"]
+__all__ = ["read_json", "read_kind", "write_json"]
 
 Value = TypeVar("Value")
 
@@ -25,7 +26,14 @@ def write_json(path: Path, value: Any, *, kind: str, version: int) -> None:
     write_whole(path, _text({"kind": kind, "version": version, "content": asdict(value)}).encode())
 
 
-def read_json(path: Path, type_: type[Value], *, kind: str, version: int) -> Value:
+def read_json(
+    path: Path,
+    type_: type[Value],
+    *,
+    kind: str,
+    version: int,
+    older: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] | None = None,
+) -> Value:
     """Read what :func:`write_json` wrote.
 
     Parameters
@@ -36,6 +44,8 @@ def read_json(path: Path, type_: type[Value], *, kind: str, version: int) -> Val
         A dataclass of plain values, tuples, dicts with string keys, optionals and other such dataclasses.
     kind, version
         What the file must say it is.
+    older
+        Earlier versions that are read too, each with the function that brings its content to ``version``.
 
     Raises
     ------
@@ -44,18 +54,14 @@ def read_json(path: Path, type_: type[Value], *, kind: str, version: int) -> Val
     StorageError
         If it may not be read.
     """
-    with open_file(path, missing=f"not a {kind}, or one whose build was not finished") as file:
-        content = file.read()
-    try:
-        text = content.decode("utf-8")
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise IndexFormatError(f"not JSON ({error}): damaged or foreign", path=path) from error
+    text, document = _read(path, missing=f"not a {kind}, or one whose build was not finished")
     if not isinstance(document, dict) or document.get("kind") != kind:
-        raise IndexFormatError(f"not a {kind}: a foreign file, or a damaged one", path=path)
-    if document.get("version") != version:
+        raise IndexFormatError(f"not a {kind}: {_found(document)}", path=path)
+    found = document.get("version")
+    upgrade = older.get(found) if older and isinstance(found, int) else None
+    if found != version and upgrade is None:
         raise IndexFormatError(
-            f"format version {document.get('version')!r}, this version of colbert-prf reads {version}; install the "
+            f"format version {found!r}, this version of colbert-prf reads {version}; install the "
             "version that made the index, or build it again",
             path=path,
         )
@@ -63,10 +69,41 @@ def read_json(path: Path, type_: type[Value], *, kind: str, version: int) -> Val
     if _text(document) != text:
         raise IndexFormatError("the checksum does not fit the content: damaged, or edited by hand", path=path)
     try:
-        value: Value = _convert(type_, document.get("content"), kind)
+        content = _of(dict, document.get("content"), kind)
+        value: Value = _convert(type_, upgrade(content) if upgrade else content, kind)
     except TypeError as error:
         raise IndexFormatError(str(error), path=path) from error
     return value
+
+
+def read_kind(path: Path) -> str | None:
+    """What a file that :func:`write_json` wrote says it is; None if it does not say.
+
+    Raises
+    ------
+    IndexFormatError
+        Naming the file, if it is missing or no JSON.
+    """
+    document = _read(path)[1]
+    kind = document.get("kind") if isinstance(document, dict) else None
+    return kind if isinstance(kind, str) else None
+
+
+def _read(path: Path, *, missing: str | None = None) -> tuple[str, Any]:
+    with open_file(path, missing=missing) as file:
+        content = file.read()
+    try:
+        text = content.decode("utf-8")
+        return text, json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise IndexFormatError(f"not JSON ({error}): damaged or foreign", path=path) from error
+
+
+def _found(document: Any) -> str:
+    """What stands in place of the right kind: another of ours is named."""
+    kind = document.get("kind") if isinstance(document, dict) else None
+    is_ours = isinstance(kind, str) and kind.startswith("colbert-prf ")
+    return f"it is a {kind!r:.60}" if is_ours else "a foreign file, or a damaged one"
 
 
 def _text(document: dict[str, Any]) -> str:

@@ -157,6 +157,9 @@ def test_the_life_of_an_index(corpus, tmp_path):
     assert (made["num_documents"], made["bits"], made["generation"]) == (2, 4, 1)
     more.write_text('{"_id": "war", "text": "The tank fired at the troops.", "year": 1917}\n')
     assert "3 passages" in run("add", path, str(more)).stdout
+    assert "'war' is in the index already; to replace it use upsert" in run("add", path, str(more)).stderr
+    more.write_text(more.read_text() + '{"_id": "bank", "text": "A river bank."}\n')
+    assert json.loads(run("upsert", path, str(more), "--json").stdout)["num_documents"] == 3
     assert "2 passages" in run("delete", path, "bank").stdout
     found = json.loads(run("search", path, "soldiers", "-k", "9", "--json", "--explain").stdout)[0]
     assert [hit["doc_id"] for hit in found["hits"]] == ["war", "fish"]

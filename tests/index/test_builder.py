@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from colbert_prf import Index, IndexMismatchError, InputError, StorageError
-from colbert_prf.index import batch, builder, segments_writer
+from colbert_prf.index import batch, builder, segment_writer
 from colbert_prf.storage.layout import IndexLayout
 
 
@@ -12,8 +12,8 @@ from colbert_prf.storage.layout import IndexLayout
 def small_pieces(monkeypatch):
     """Batches of some 8 vectors, chunks of 20, segments of 60, a spool of 100."""
     monkeypatch.setattr(batch, "BATCH_VECTORS", 8)
-    monkeypatch.setattr(segments_writer, "CHUNK_VECTORS", 20)
-    for module in (segments_writer, builder):
+    monkeypatch.setattr(segment_writer, "CHUNK_VECTORS", 20)
+    for module in (segment_writer, builder):
         monkeypatch.setattr(module, "SEGMENT_VECTORS", 60)
     monkeypatch.setattr(builder, "SPOOL_VECTORS", 100)
 
@@ -110,7 +110,7 @@ def test_a_build_interrupted_while_training_trains_on_the_same_sample(
 
 def test_documents_already_done_are_not_encoded_again(tmp_path, encoder, monkeypatch):
     monkeypatch.setattr(batch, "BATCH_VECTORS", 16)
-    monkeypatch.setattr(segments_writer, "CHUNK_VECTORS", 16)
+    monkeypatch.setattr(segment_writer, "CHUNK_VECTORS", 16)
     documents = [(f"d{i}", f"a text about the number {i}") for i in range(30)]
     with pytest.raises(StreamError):
         Index.create(tmp_path / "i", interrupted(documents, 28), encoder=encoder, progress=False)

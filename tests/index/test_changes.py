@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colbert_prf import Index, InputError, OutgrownCodecWarning
-from colbert_prf.index import changes, segments_writer
+from colbert_prf.index import changes, segment_writer
 
 pytestmark = pytest.mark.filterwarnings("ignore::colbert_prf.OutgrownCodecWarning")
 
 OPERATIONS = st.lists(
     st.one_of(
         st.tuples(st.just("add"), st.integers(1, 6)),
+        st.tuples(st.just("upsert"), st.lists(st.integers(0, 99), min_size=1, max_size=4)),
         st.tuples(st.just("delete"), st.lists(st.integers(0, 99), min_size=1, max_size=4)),
         st.tuples(st.just("merge"), st.none()),
     ),
@@ -34,6 +35,13 @@ def apply(index, operation, value, living, make_documents, next_id):
         new = make_documents(value, first=next_id)
         index.add_vectors(new)
         return living + new, next_id + value
+    if operation == "upsert":
+        names = {f"d{number % (next_id + 1)}" for number in value}
+        new = [
+            (name, *document[1:]) for name, document in zip(sorted(names), make_documents(4, first=500), strict=False)
+        ]
+        index.upsert_vectors(new)
+        return [document for document in living if document[0] not in names] + new, next_id + 1
     if operation == "delete":
         gone = {living[number % len(living)][0] for number in value} if living else set()
         index.delete(sorted(gone))
@@ -63,7 +71,7 @@ def test_after_any_changes_the_index_is_a_fresh_build_with_the_same_codec(
     make_documents, contents, ranking_of, a_query, operations, bits, segment_vectors
 ):
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        for module in (segments_writer, changes):
+        for module in (segment_writer, changes):
             patch.setattr(module, "SEGMENT_VECTORS", segment_vectors)
         living, next_id = make_documents(5), 5
         index = build(f"{folder}/changed", living, bits=bits)
@@ -116,7 +124,8 @@ def test_a_deleted_id_can_be_added_again(index, make_document):
 @pytest.mark.parametrize("again", ["d3", "new"])
 def test_an_id_that_is_there_is_refused_and_nothing_is_added(index, make_document, again):
     new = [("new", make_document(50), "text"), (again, make_document(51), "text")]
-    with pytest.raises(InputError, match=f"'{again}' was given twice or is in the index already.*delete it first"):
+    expected = {"d3": "'d3' is in the index already; .*upsert.*delete it first", "new": "'new' was given twice"}[again]
+    with pytest.raises(InputError, match=expected):
         index.add_vectors(new)
     assert (index.generation, index.num_documents) == (1, 10)
     assert Index.open(index.info().path).num_documents == 10

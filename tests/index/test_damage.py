@@ -13,14 +13,14 @@ import pytest
 
 from colbert_prf import ColbertPRF, Index, IndexFormatError, Searcher
 
-ROUNDS = Path(__file__).with_name("damage_rounds.py")
+ROUNDS = Path(__file__).parents[1] / "storage" / "damage_rounds.py"
 SEGMENT = "segment-000001-0000"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bits", [2, 16])
-def test_flipped_bits_never_crash(tmp_path, bits):
-    command = [sys.executable, ROUNDS, tmp_path, str(bits), "1"]
+@pytest.mark.parametrize("kind", ["2", "16", "lexical", "single"])
+def test_flipped_bits_never_crash(tmp_path, kind):
+    command = [sys.executable, ROUNDS, tmp_path, kind, "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=dict(os.environ))
     assert done.returncode == 0, done.stdout[-200:] + done.stderr
 

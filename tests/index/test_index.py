@@ -24,9 +24,9 @@ from colbert_prf import (
     Searcher,
     StorageError,
 )
-from colbert_prf.index import index as index_module
-from colbert_prf.index.verification import verify_snapshot
+from colbert_prf.storage import store
 from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.verification import verify_snapshot
 
 DOCUMENTS = [
     ("fish", "Goldfish grow all their life."),
@@ -265,13 +265,13 @@ def test_a_generation_that_was_replaced_while_it_was_verified_is_not_called_dama
     index.delete(["d1"])
     real, calls = verify_snapshot, []
 
-    def merged_meanwhile(snapshot):
+    def merged_meanwhile(snapshot, check):
         if not calls:
             Index.open(tmp_path / "my.index").merge()
         calls.append(snapshot.manifest.generation)
-        return real(snapshot)
+        return real(snapshot, check)
 
-    monkeypatch.setattr(index_module, "verify_snapshot", merged_meanwhile)
+    monkeypatch.setattr(store, "verify_snapshot", merged_meanwhile)
     assert index.verify().num_documents == 9
     assert calls == [2, 3]
 
@@ -300,7 +300,7 @@ def test_a_full_disk_is_told_and_leaves_the_index_as_it_was(index, tmp_path, mon
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("colbert_prf.index.changes.write_deletions", full)
+        patch.setattr(store, "write_array", full)
         with pytest.raises(StorageError, match="delete: No space left on device; what was there before is whole"):
             index.delete(["d1"])
     assert contents(Index.open(tmp_path / "my.index")) == before

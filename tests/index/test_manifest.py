@@ -14,12 +14,14 @@ from colbert_prf.storage.json_form import _text
 FILES = {"codes": ArrayInfo("<u2", (7,), 142, 5)}
 MANIFEST = Manifest(
     3,
+    (
+        SegmentInfo(
+            "segment-000001-0000", 4, FILES, DeletionInfo("deletions-000003", 1, FILES, num_vectors=2), num_vectors=7
+        ),
+        SegmentInfo("segment-000002-0000", 2, {}, num_vectors=3),
+    ),
     Settings(128, 2, 30522, (101, 102), True, ModelInfo("f" * 32, "tiny", None)),
     CodecInfo("codec-000001", 16, 100, {}),
-    (
-        SegmentInfo("segment-000001-0000", 4, 7, FILES, DeletionInfo("deletions-000003", 1, 2, FILES)),
-        SegmentInfo("segment-000002-0000", 2, 3, {}),
-    ),
 )
 
 

@@ -6,26 +6,20 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from operator import length_hint
-from pathlib import Path
 from typing import cast
 
 from colbert_prf.baselines.lexical.analysis import Analyzer, Stemmer, StopWords
-from colbert_prf.baselines.lexical.changes import (
-    add_entries,
-    create_lexical,
-    delete_positions,
-    follow_index,
-    merge_lexical,
-    text_checksum,
-)
-from colbert_prf.baselines.lexical.manifest import AnalyzerInfo
+from colbert_prf.baselines.lexical.changes import follow_index, merge_segments, text_checksum, write_entries
+from colbert_prf.baselines.lexical.manifest import AnalyzerInfo, LexicalManifest
 from colbert_prf.baselines.lexical.segment_writer import Entry
 from colbert_prf.baselines.lexical.snapshot import LexicalSnapshot
-from colbert_prf.baselines.lexical.verification import verify_lexical
+from colbert_prf.baselines.lexical.verification import verify_segment
 from colbert_prf.errors import InputError
 from colbert_prf.index import Index
+from colbert_prf.index.records import Documents, text_records
 from colbert_prf.progress import progress_bar
-from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.index import StoredIndex
+from colbert_prf.storage.store import Store
 
 __all__ = ["LexicalIndex"]
 
@@ -33,7 +27,7 @@ FOLDER = "lexical"
 """Where a vector index keeps the lexical index of its texts."""
 
 
-class LexicalIndex:
+class LexicalIndex(StoredIndex[LexicalSnapshot]):
     """Documents as terms in a folder, memory-mapped: what BM25 searches.
 
     Make one with :meth:`of`, :meth:`create`, :meth:`create_from_terms` or :meth:`open`. Like :class:`Index`, it shows
@@ -58,8 +52,7 @@ class LexicalIndex:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._layout = IndexLayout.at(path)
-        self._snapshot = LexicalSnapshot.open(self._layout)
+        super().__init__(path, LexicalSnapshot, verify_segment)
         self._texts: Index | None = None
         info = self._snapshot.manifest.analyzer
         self._analyzer = Analyzer(cast(StopWords, info.stop_words), cast(Stemmer, info.stemmer))
@@ -73,7 +66,7 @@ class LexicalIndex:
     def create(
         cls,
         path: str | os.PathLike[str],
-        documents: Iterable[tuple[str, str]],
+        documents: Documents,
         *,
         analyzer: Analyzer | None = None,
         texts: bool = True,
@@ -86,7 +79,7 @@ class LexicalIndex:
         path
             A new folder.
         documents
-            Pairs of id and text; ids are any strings, each different. Read once.
+            Tuples (doc_id, text), as :meth:`Index.create` takes them; metadata is not kept. Read once.
         analyzer
             How a text is split into terms.
         texts
@@ -96,7 +89,7 @@ class LexicalIndex:
         """
         analyzer = analyzer or Analyzer()
         entries = _entries(documents, analyzer)
-        create_lexical(IndexLayout.at(path), _counted(entries, documents, progress), _info(analyzer), texts=texts)
+        _create(path, _counted(entries, documents, progress), analyzer, texts=texts)
         return cls(path)
 
     @classmethod
@@ -125,8 +118,7 @@ class LexicalIndex:
             Whether a bar may be shown.
         """
         entries = (_term_entry(*document) for document in documents)
-        counted = _counted(entries, documents, progress)
-        create_lexical(IndexLayout.at(path), counted, _info(analyzer or Analyzer()), texts=texts)
+        _create(path, _counted(entries, documents, progress), analyzer or Analyzer(), texts=texts)
         return cls(path)
 
     @classmethod
@@ -156,71 +148,36 @@ class LexicalIndex:
         InputError
             If the index keeps no texts.
         """
-        layout = IndexLayout.at(index.snapshot.layout.path / FOLDER)
-        wanted = analyzer or (cls(layout.path).analyzer if layout.manifest.is_file() else Analyzer())
+        store = Store(index.path / FOLDER, LexicalSnapshot)
+        wanted = analyzer or (cls(store.layout.path).analyzer if store.layout.manifest.is_file() else Analyzer())
 
         def entries(pairs: Iterable[tuple[str, str]]) -> Iterator[Entry]:
             return _counted(_entries(pairs, wanted), pairs, progress)
 
-        follow_index(layout, index.snapshot, entries, _info(wanted))
-        opened = cls(layout.path)
+        follow_index(store, index.snapshot, entries, _info(wanted))
+        opened = cls(store.layout.path)
         opened._texts = index
         return opened
 
-    def add(self, documents: Iterable[tuple[str, str]]) -> None:
-        """Add documents, all of them or none; an id that is there is an :class:`InputError`."""
-        add_entries(self._layout, _entries(documents, self.analyzer))
+    def add(self, documents: Documents) -> None:
+        """Add documents, all of them or none; an id that is there is an :class:`InputError` that names it."""
+        self._store.add(_entries(documents, self.analyzer), write_entries)
         self.reload()
 
-    def delete(self, doc_ids: Iterable[str]) -> None:
-        """Delete documents, all of them or none; an unknown id is an :class:`InputError` that names it."""
-        wanted = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
-        delete_positions(self._layout, lambda snapshot: snapshot.positions(wanted))
+    def upsert(self, documents: Documents) -> None:
+        """Add documents, and replace those whose ids are there, in one generation; see :meth:`Index.upsert`."""
+        self._store.add(_entries(documents, self.analyzer), write_entries, replacing=True)
         self.reload()
 
     def merge(self) -> None:
         """Drop deleted documents and join the segments; rankings stay as they are."""
-        merge_lexical(self._layout)
+        self._store.merge(merge_segments)
         self.reload()
-
-    def verify(self) -> int:
-        """Check every byte against its checksum and every array against the others; return the number of files.
-
-        Raises
-        ------
-        IndexFormatError
-            Naming the first file that is not as it was written.
-        """
-        return verify_lexical(LexicalSnapshot.open(self._layout))
-
-    def reload(self) -> None:
-        """See the newest generation."""
-        self._snapshot = LexicalSnapshot.open(self._layout)
-
-    @property
-    def snapshot(self) -> LexicalSnapshot:
-        """The generation this object shows: take it once where several calls must see the same."""
-        return self._snapshot
-
-    @property
-    def path(self) -> Path:
-        """The folder."""
-        return self._layout.path
 
     @property
     def analyzer(self) -> Analyzer:
         """How texts and queries are split into terms."""
         return self._analyzer
-
-    @property
-    def num_documents(self) -> int:
-        """Documents that are not deleted: N."""
-        return self._snapshot.num_documents
-
-    @property
-    def generation(self) -> int:
-        """How many times the index was changed, its creation included."""
-        return self._snapshot.manifest.generation
 
     def document_frequency(self, term: str) -> int:
         """In how many live documents a term is."""
@@ -236,15 +193,19 @@ class LexicalIndex:
         return self._snapshot.text(place) if place is not None else None
 
 
+def _create(path: str | os.PathLike[str], entries: Iterable[Entry], analyzer: Analyzer, *, texts: bool) -> None:
+    empty = LexicalManifest(0, (), _info(analyzer), texts)
+    Store(path, LexicalSnapshot).create(empty, entries, write_entries)
+
+
 def _info(analyzer: Analyzer) -> AnalyzerInfo:
     return AnalyzerInfo(analyzer.stop_words, analyzer.stemmer)
 
 
-def _entries(documents: Iterable[tuple[str, str]], analyzer: Analyzer) -> Iterator[Entry]:
-    for doc_id, text in documents:
-        if not isinstance(doc_id, str) or not isinstance(text, str):
-            raise InputError(f"a document is an id and a text, found {doc_id!r} and {type(text).__name__}")
-        yield Entry(doc_id, Counter(analyzer.terms(text)), text_checksum(text), text)
+def _entries(documents: Documents, analyzer: Analyzer) -> Iterator[Entry]:
+    for record in text_records(documents):
+        text = record.text or ""
+        yield Entry(record.doc_id, Counter(analyzer.terms(text)), text_checksum(text), text)
 
 
 def _term_entry(doc_id: str, frequencies: Mapping[str, int], text: str | None = None) -> Entry:

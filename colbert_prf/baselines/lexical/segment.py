@@ -7,13 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.baselines.lexical.manifest import LexicalSegmentInfo
-from colbert_prf.errors import IndexFormatError
-from colbert_prf.storage.arrays import check_array, open_array
-from colbert_prf.storage.blobs import Blobs, blob_forms
-from colbert_prf.storage.forms import Form, check_forms
+from colbert_prf.storage.blobs import blob_forms
+from colbert_prf.storage.forms import Form
 from colbert_prf.storage.identifiers import Identifiers, identifier_forms
 from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.manifest import SegmentInfo
+from colbert_prf.storage.segment import StoredSegment
 
 __all__ = ["LexicalSegment", "Postings"]
 
@@ -25,8 +24,8 @@ class Postings(NamedTuple):
     frequencies: npt.NDArray[np.int64]
 
 
-class LexicalSegment:
-    """An immutable run of documents; positions count from 0 within it.
+class LexicalSegment(StoredSegment):
+    """A segment of a lexical index: terms by document, and documents by term.
 
     Parameters
     ----------
@@ -36,28 +35,19 @@ class LexicalSegment:
         What the manifest says of it.
     """
 
-    def __init__(self, layout: IndexLayout, info: LexicalSegmentInfo) -> None:
-        self.info = info
-        self.folder = layout.folder(info.name)
-        check_forms(info.files, _forms(info), self.folder)
-        arrays = {name: open_array(layout.array(self.folder, name), item) for name, item in info.files.items()}
-        self.arrays = arrays
+    def __init__(self, layout: IndexLayout, info: SegmentInfo) -> None:
+        super().__init__(layout, layout.folder(info.name), info, _forms(info))
+        arrays = self.arrays
         self.offsets: npt.NDArray[np.int64] = arrays["offsets"]
         self.terms: npt.NDArray[np.int32] = arrays["terms"]
         self.frequencies: npt.NDArray[np.int32] = arrays["frequencies"]
         self.lengths: npt.NDArray[np.int64] = arrays["lengths"]
         self.checksums: npt.NDArray[np.uint32] = arrays["checksums"]
-        self.doc_ids = Identifiers(arrays, folder=self.folder)
         self.vocabulary = Identifiers(arrays, folder=self.folder, prefix="term_")
         self._posting_offsets = arrays["posting_offsets"]
         self._posting_documents = arrays["posting_documents"]
         self._posting_frequencies = arrays["posting_frequencies"]
-        self._texts = self._blobs()
-        self.deleted = self._read_deleted(layout)
         self._has_deleted = bool(self.deleted.any())
-
-    def __len__(self) -> int:
-        return self.info.num_documents
 
     def postings(self, term: str) -> Postings:
         """The live documents of a term."""
@@ -67,9 +57,8 @@ class LexicalSegment:
         rows = slice(int(self._posting_offsets[number]), int(self._posting_offsets[number + 1]))
         positions = self._posting_documents[rows].astype(np.int64)
         frequencies = self._posting_frequencies[rows].astype(np.int64)
-        if len(positions) and positions[-1] >= len(self):
-            path = IndexLayout.array(self.folder, "posting_documents")
-            raise IndexFormatError(f"position {positions[-1]} of {len(self)} documents: damaged", path=path)
+        if (largest := int(positions.max(initial=-1))) >= len(self):
+            raise self._damaged("posting_documents", f"position {largest} of {len(self)} documents")
         if self._has_deleted:
             live = ~self.deleted[positions]
             return Postings(positions[live], frequencies[live])
@@ -78,37 +67,14 @@ class LexicalSegment:
     def term_frequencies(self, position: int) -> dict[str, int]:
         """The terms of a document and how often each is in it."""
         rows = slice(int(self.offsets[position]), int(self.offsets[position + 1]))
-        terms, frequencies = self.terms[rows].tolist(), self.frequencies[rows].tolist()
-        return {self.vocabulary[term]: frequency for term, frequency in zip(terms, frequencies, strict=True)}
-
-    def text(self, position: int) -> str | None:
-        """The text of a document, where texts are kept."""
-        return self._texts.text(position) if self._texts is not None else None
-
-    def check(self, layout: IndexLayout) -> None:
-        """Compare every file with its checksum."""
-        for name, info in self.info.files.items():
-            check_array(layout.array(self.folder, name), info)
-
-    def _blobs(self) -> Blobs | None:
-        if "texts_blocks" not in self.arrays:
-            return None
-        path = IndexLayout.array(self.folder, "texts_blocks")
-        return Blobs(self.arrays["texts_blocks"], self.arrays["texts_offsets"], count=len(self), path=path)
-
-    def _read_deleted(self, layout: IndexLayout) -> npt.NDArray[np.bool_]:
-        deletions = self.info.deletions
-        if deletions is None:
-            return np.zeros(len(self), dtype=np.bool_)
-        folder = layout.folder(deletions.name)
-        check_forms(deletions.files, {"deleted": Form.of(np.uint8, shape=(-(-len(self) // 8),))}, folder)
-        path = layout.array(folder, self.info.name)
-        check_array(path, deletions.files["deleted"])
-        packed = open_array(path, deletions.files["deleted"])
-        return np.unpackbits(packed, count=len(self)).astype(np.bool_)
+        terms, num_terms = self.terms[rows], len(self.vocabulary)
+        if terms.min(initial=0) < 0 or terms.max(initial=-1) >= num_terms:
+            raise self._damaged("terms", f"a term of document {position} is not among the {num_terms}")
+        frequencies = self.frequencies[rows].tolist()
+        return {self.vocabulary[term]: frequency for term, frequency in zip(terms.tolist(), frequencies, strict=True)}
 
 
-def _forms(info: LexicalSegmentInfo) -> dict[str, Form]:
+def _forms(info: SegmentInfo) -> dict[str, Form]:
     """The forms of the arrays of a segment; of texts where there are any."""
     count, num_pairs, num_terms = info.num_documents, _length(info, "terms"), _length(info, "term_id_order")
     forms = {
@@ -126,6 +92,6 @@ def _forms(info: LexicalSegmentInfo) -> dict[str, Form]:
     return {**forms, **blob_forms("texts", count)} if "texts_blocks" in info.files else forms
 
 
-def _length(info: LexicalSegmentInfo, name: str) -> int:
+def _length(info: SegmentInfo, name: str) -> int:
     """The length of an array that other arrays go by; any, if it is missing."""
     return next(iter(info.files[name].shape), 0) if name in info.files else 0

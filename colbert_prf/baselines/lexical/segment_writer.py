@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.baselines.lexical.manifest import LexicalSegmentInfo
 from colbert_prf.storage.arrays import Array, write_array
 from colbert_prf.storage.blobs import BlobWriter
 from colbert_prf.storage.durable import sync_folder
 from colbert_prf.storage.identifiers import identifier_arrays
 from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.manifest import SegmentInfo
 
 __all__ = ["Entry", "inverted", "sums_of_runs", "write_lexical_segments"]
 
@@ -34,11 +34,11 @@ class Entry(NamedTuple):
 
 
 def write_lexical_segments(
-    layout: IndexLayout, entries: Iterable[Entry], *, generation: int, texts: bool
-) -> list[LexicalSegmentInfo]:
+    layout: IndexLayout, entries: Iterable[Entry], *, generation: int, texts: bool, first: int = 0
+) -> list[SegmentInfo]:
     """Write documents as segments of bounded size; none is part of the index before the manifest says so."""
-    stream, written = iter(entries), list[LexicalSegmentInfo]()
-    for number in count():
+    stream, written = iter(entries), list[SegmentInfo]()
+    for number in count(first):
         segment = _Segment()
         for entry in stream:
             segment.append(entry)
@@ -71,7 +71,7 @@ class _Segment:
         self.frequencies.extend(entry.frequencies.values())
         self.offsets.append(len(self.terms))
 
-    def write(self, layout: IndexLayout, name: str, *, texts: bool) -> LexicalSegmentInfo:
+    def write(self, layout: IndexLayout, name: str, *, texts: bool) -> SegmentInfo:
         folder = layout.folder(name)
         folder.mkdir()
         terms = np.frombuffer(self.terms, dtype=np.int32)
@@ -95,7 +95,7 @@ class _Segment:
             files |= blobs.finish()
         sync_folder(folder)
         sync_folder(folder.parent)
-        return LexicalSegmentInfo(name, len(self.doc_ids), files)
+        return SegmentInfo(name, len(self.doc_ids), files)
 
 
 def inverted(

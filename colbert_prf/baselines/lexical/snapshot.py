@@ -9,56 +9,24 @@ import numpy.typing as npt
 
 from colbert_prf.baselines.lexical.manifest import LexicalManifest
 from colbert_prf.baselines.lexical.segment import LexicalSegment, Postings
-from colbert_prf.errors import IndexFormatError
-from colbert_prf.storage.layout import IndexLayout
-from colbert_prf.storage.positions import Positions
+from colbert_prf.storage.snapshot import StoredSnapshot
 
 __all__ = ["LexicalSnapshot"]
 
 
-class LexicalSnapshot(Positions[LexicalSegment]):
-    """Every array of one generation, mapped; a document's position counts from 0 over all segments.
+class LexicalSnapshot(StoredSnapshot[LexicalSegment]):
+    """One generation of a lexical index, with the statistics of its live documents."""
 
-    Parameters
-    ----------
-    layout
-        Of the lexical index.
-    manifest
-        The generation.
-    """
+    MANIFEST = LexicalManifest
+    manifest: LexicalManifest
 
-    def __init__(self, layout: IndexLayout, manifest: LexicalManifest) -> None:
-        self.layout = layout
-        self.manifest = manifest
-        super().__init__([LexicalSegment(layout, info) for info in manifest.segments])
-
-    @classmethod
-    def open(cls, layout: IndexLayout) -> LexicalSnapshot:
-        """Open the newest generation, again if a writer removed its files meanwhile."""
-        manifest = LexicalManifest.read(layout.manifest)
-        while True:
-            try:
-                return cls(layout, manifest)
-            except (IndexFormatError, FileNotFoundError):  # noqa: PERF203 - the loop is the point
-                newest = LexicalManifest.read(layout.manifest)
-                if newest.generation == manifest.generation:
-                    raise
-                manifest = newest
-
-    @cached_property
-    def live(self) -> npt.NDArray[np.bool_]:
-        """Whether the document at each position is live, of shape (num_positions,)."""
-        return ~np.concatenate([np.empty(0, dtype=np.bool_), *(segment.deleted for segment in self.segments)])
+    def _open_segments(self) -> list[LexicalSegment]:
+        return [LexicalSegment(self.layout, info) for info in self.manifest.segments]
 
     @cached_property
     def lengths(self) -> npt.NDArray[np.int64]:
         """Terms of each document, repetitions counted, of shape (num_positions,); deleted ones included."""
         return np.concatenate([np.empty(0, dtype=np.int64), *(segment.lengths for segment in self.segments)])
-
-    @cached_property
-    def num_documents(self) -> int:
-        """Live documents: N."""
-        return int(self.live.sum())
 
     @cached_property
     def num_tokens(self) -> int:

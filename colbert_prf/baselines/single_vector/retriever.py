@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy.typing as npt
 from colbert_prf.baselines.single_vector.encoders import VectorEncoder
 from colbert_prf.baselines.single_vector.feedback import VectorFeedback
 from colbert_prf.baselines.single_vector.index import VectorIndex
-from colbert_prf.errors import IndexMismatchError, InputError
+from colbert_prf.baselines.single_vector.snapshot import VectorSnapshot
+from colbert_prf.errors import InputError
 from colbert_prf.search.retriever import Retriever
-from colbert_prf.types import Hits, Ranking, Vectors
+from colbert_prf.types import Hits, Ranking
 
 __all__ = ["SingleVector"]
 
@@ -48,10 +50,7 @@ class SingleVector(Retriever):
         exact: bool = True,
         ef: int = 256,
     ) -> None:
-        if index.model != encoder.name:
-            raise IndexMismatchError(
-                f"the vectors were made with {index.model!r}, queries would be with {encoder.name!r}", path=index.path
-            )
+        index.check_encoder(encoder)
         self.index = index
         self.encoder = encoder
         self.feedback = feedback
@@ -67,20 +66,20 @@ class SingleVector(Retriever):
         vector = self.encoder.encode_query(query)
         timings["encode"] = perf_counter() - started
         started = perf_counter()
-        positions, similarities = self._nearest(vector, max(k, self.feedback.feedback_docs if self.feedback else 0))
+        snapshot = self.index.snapshot
+        nearest = partial(snapshot.nearest, exact=self.exact, ef=self.ef)
+        positions, similarities = nearest(vector, max(k, self.feedback.feedback_docs if self.feedback else 0))
         timings["score"] = perf_counter() - started
-        first = self._hits(positions[:k], similarities[:k])
-        if self.feedback is None:
+        first = _hits(snapshot, positions[:k], similarities[:k])
+        if self.feedback is None or not len(positions):
             return Ranking(query, first, timings)
         started = perf_counter()
-        best = positions[: self.feedback.feedback_docs]
-        again = self._hits(*self._nearest(self.feedback.expand(vector, self.index.vectors[best]), k))
+        best = snapshot.vectors_of(positions[: self.feedback.feedback_docs])
+        again = _hits(snapshot, *nearest(self.feedback.expand(vector, best), k))
         timings["score again"] = perf_counter() - started
         return Ranking(query, again, timings, read_before=lambda: Ranking(query, first))
 
-    def _hits(self, positions: npt.NDArray[np.int64], similarities: npt.NDArray[np.float32]) -> Hits:
-        names, places = self.index.doc_ids.many(positions), positions.tolist()
-        return Hits(names, similarities.tolist(), lambda number: self.index.text(places[number]))
 
-    def _nearest(self, vector: Vectors, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-        return self.index.nearest(vector, k, exact=self.exact, ef=self.ef)
+def _hits(snapshot: VectorSnapshot, positions: npt.NDArray[np.int64], similarities: npt.NDArray[np.float32]) -> Hits:
+    places = positions.tolist()
+    return Hits(snapshot.doc_ids_of(positions), similarities.tolist(), lambda number: snapshot.text(places[number]))

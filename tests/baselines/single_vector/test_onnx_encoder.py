@@ -195,7 +195,7 @@ def test_layers_after_the_network_need_sentence_transformers(folder, monkeypatch
 
 def test_an_index_remembers_what_made_its_vectors(folder, tmp_path):
     encoder = VectorEncoder.load(folder, pooling="cls")
-    index = VectorIndex.create(tmp_path / "v", [("e", "east"), ("n", "north")], encoder, progress=False)
+    index = VectorIndex.create(tmp_path / "v", [("e", "east"), ("n", "north")], encoder=encoder, progress=False)
     again = VectorEncoder.load(folder, pooling="cls", query_prefix="north ")
     assert SingleVector(index, again).search("north").doc_ids == ["n", "e"]
     others = [

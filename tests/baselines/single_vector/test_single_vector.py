@@ -15,7 +15,7 @@ from colbert_prf.baselines.single_vector import (
     VectorEncoder,
     VectorIndex,
 )
-from colbert_prf.baselines.single_vector import index as module
+from colbert_prf.baselines.single_vector.snapshot import GRAPH
 
 DOCUMENTS = [("x", "1 0"), ("y", "0.8 0.6"), ("z", "0 1"), ("w", "-1 0")]
 
@@ -35,7 +35,7 @@ class NumberEncoder(VectorEncoder):
 
 @pytest.fixture
 def index(tmp_path):
-    return VectorIndex.create(tmp_path / "v", DOCUMENTS, NumberEncoder(), progress=False)
+    return VectorIndex.create(tmp_path / "v", DOCUMENTS, encoder=NumberEncoder(), progress=False)
 
 
 def found(system, query, k=10):
@@ -73,7 +73,7 @@ def test_rocchio_without_documents_is_the_query(index):
 def test_the_graph_finds_nearly_what_exact_search_finds(tmp_path):
     random = np.random.default_rng(0)
     texts = [(str(number), " ".join(map(str, random.normal(size=16).round(4)))) for number in range(600)]
-    index = VectorIndex.create(tmp_path / "v", texts, NumberEncoder(), progress=False)
+    index = VectorIndex.create(tmp_path / "v", texts, encoder=NumberEncoder(), progress=False)
     queries = [" ".join(map(str, random.normal(size=16).round(4))) for _ in range(10)]
     exact, graph = (SingleVector(index, NumberEncoder(), exact=exact) for exact in (True, False))
     shared = [set(exact.search(query, 20).doc_ids) & set(graph.search(query, 20).doc_ids) for query in queries]
@@ -86,7 +86,7 @@ def test_the_graph_finds_nearly_what_exact_search_finds(tmp_path):
 def test_a_damaged_graph_is_made_again(index, tmp_path):
     system = SingleVector(index, NumberEncoder(), exact=False)
     before = found(system, "1 0.5")
-    graph = tmp_path / "v" / module.FOLDER / module.GRAPH
+    (graph,) = tmp_path.glob(f"v/derived-*/{GRAPH}")
     graph.write_bytes(graph.read_bytes()[:-3])
     assert found(SingleVector(VectorIndex.open(tmp_path / "v"), NumberEncoder(), exact=False), "1 0.5") == before
 
@@ -94,15 +94,15 @@ def test_a_damaged_graph_is_made_again(index, tmp_path):
 def test_folders_are_checked(index, tmp_path):
     index.verify()
     with pytest.raises(StorageError, match="not empty"):
-        VectorIndex.create(tmp_path / "v", DOCUMENTS, NumberEncoder(), progress=False)
+        VectorIndex.create(tmp_path / "v", DOCUMENTS, encoder=NumberEncoder(), progress=False)
     with pytest.raises(InputError, match="given twice"):
-        VectorIndex.create(tmp_path / "w", DOCUMENTS + DOCUMENTS, NumberEncoder(), progress=False)
+        VectorIndex.create(tmp_path / "w", DOCUMENTS + DOCUMENTS, encoder=NumberEncoder(), progress=False)
     with pytest.raises(IndexFormatError, match="not finished"):
         VectorIndex.open(tmp_path / "w")
-    assert VectorIndex.create(tmp_path / "w", DOCUMENTS, NumberEncoder(), progress=False).num_documents == 4
+    assert VectorIndex.create(tmp_path / "w", DOCUMENTS, encoder=NumberEncoder(), progress=False).num_documents == 4
     with pytest.raises(InputError, match="at least one document"):
-        VectorIndex.create(tmp_path / "u", [], NumberEncoder(), progress=False)
-    file = tmp_path / "v" / module.FOLDER / "vectors.npy"
+        VectorIndex.create(tmp_path / "u", [], encoder=NumberEncoder(), progress=False)
+    file = tmp_path / "v" / "segment-000001-0000" / "vectors.npy"
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
     file.write_bytes(content)
@@ -113,7 +113,7 @@ def test_folders_are_checked(index, tmp_path):
 def test_mean_of_colbert_vectors(tmp_path, encoder):
     texts = [("fish", "Goldfish grow all their life."), ("bank", "The bank raised its rates.")]
     means = MeanEncoder(encoder)
-    index = VectorIndex.create(tmp_path / "v", texts, means, progress=False)
+    index = VectorIndex.create(tmp_path / "v", texts, encoder=means, progress=False)
     expected = next(encoder.encode_documents([texts[0][1]])).vectors.mean(axis=0)
     assert index.vectors[0] == pytest.approx(expected / np.linalg.norm(expected), abs=1e-6)
     assert SingleVector(index, means).search("do fish grow").doc_ids == ["fish", "bank"]
@@ -121,7 +121,9 @@ def test_mean_of_colbert_vectors(tmp_path, encoder):
     vectors.add([("gone", "A document to be deleted.")])
     vectors.delete(["gone"])
     taken = VectorIndex.create_from_index(tmp_path / "m", vectors, name=means.name, progress=False)
-    assert list(taken.doc_ids) == ["fish", "bank"]
+    assert [taken.doc_id(0), taken.doc_id(1)] == ["fish", "bank"]
+    with pytest.warns(DeprecationWarning, match=r"doc_id\(position\)"):
+        assert taken.doc_ids == ["fish", "bank"]
     assert taken.vectors == pytest.approx(index.vectors, abs=2e-3)
     assert taken.text(1) == texts[1][1]
 
@@ -157,7 +159,7 @@ def test_a_bi_encoder_of_sentence_transformers(tmp_path):
         encode_document = encode_query
 
     bi = BiEncoder(Model())
-    index = VectorIndex.create(tmp_path / "v", DOCUMENTS, bi, progress=False)
+    index = VectorIndex.create(tmp_path / "v", DOCUMENTS, encoder=bi, progress=False)
     assert found(SingleVector(index, bi), "1 0.5", 1) == [("y", 1.1)]
 
 
@@ -165,8 +167,8 @@ def test_a_second_writer_does_not_touch_what_the_first_writes(tmp_path):
     def documents():
         yield DOCUMENTS[0]
         with pytest.raises(IndexLockedError):
-            VectorIndex.create(tmp_path / "v", DOCUMENTS[1:], NumberEncoder(), progress=False)
+            VectorIndex.create(tmp_path / "v", DOCUMENTS[1:], encoder=NumberEncoder(), progress=False)
         yield DOCUMENTS[1]
 
-    index = VectorIndex.create(tmp_path / "v", documents(), NumberEncoder(), progress=False)
+    index = VectorIndex.create(tmp_path / "v", documents(), encoder=NumberEncoder(), progress=False)
     assert found(SingleVector(index, NumberEncoder()), "1 0") == [("x", 1.0), ("y", 0.8)]

@@ -1,8 +1,9 @@
 """Flip bits of an index and use it; run by test_damage.py in a process of its own, which a wild read may kill.
 
-``damage_rounds.py FOLDER BITS SEED``: for every array of a small index, flip bits at random places, the highest bits of
+``damage_rounds.py FOLDER KIND SEED``: for every array of a small index, flip bits at random places, the highest bits of
 random elements, and the highest bit of every element. Each time everything an index does either works or raises an
-error of ours; a merge that works leaves an index that verifies.
+error of ours; a merge that works leaves an index that verifies. KIND is ``lexical``, ``single``, or the bits of an
+index of compressed vectors.
 """
 
 from __future__ import annotations
@@ -14,10 +15,15 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from index_kinds import KINDS, Counts
 
 from colbert_prf import (
+    BM25,
+    RM3,
+    AverageFeedback,
     CentroidPRF,
     ColbertPRF,
     ColbertPrfError,
@@ -25,7 +31,9 @@ from colbert_prf import (
     EncodedQuery,
     Feedback,
     Index,
+    Retriever,
     Searcher,
+    SingleVector,
 )
 
 DIM, VOCABULARY, K = 16, 50, 10
@@ -42,14 +50,19 @@ def documents(first: int, count: int) -> list[tuple]:
     return [(f"d{n}", encoded(n, n % 9), f"text {n}", {"number": n}) for n in range(first, first + count)]
 
 
-def create(path: Path, bits: int) -> Index:
-    """Two segments, deletions, texts and metadata; some documents have no vectors."""
+def create(path: Path, kind: str) -> None:
+    """Two segments and deletions; of compressed vectors also metadata, and documents without vectors."""
+    if kind in KINDS:
+        given = [(f"d{n}", f"{n % 7} {n % 5} {n % 3}") for n in range(80)]
+        other = KINDS[kind].create(path, given[:40])
+        KINDS[kind].add(other, given[40:])
+        other.delete(["d3", "d50"])
+        return
     index = Index.create_from_vectors(
-        path, documents(0, 40), bits=bits, vocabulary_size=VOCABULARY, texts=True, progress=False
+        path, documents(0, 40), bits=int(kind), vocabulary_size=VOCABULARY, texts=True, progress=False
     )
     index.add_vectors(documents(40, 40))
     index.delete(["d3", "d50"])
-    return index
 
 
 def damages(array: np.ndarray, draw: np.random.Generator) -> Iterator[np.ndarray]:
@@ -73,19 +86,65 @@ def write(path: Path, array: np.ndarray) -> None:
     path.write_bytes(content[: len(content) - array.nbytes] + array.tobytes())
 
 
-def use(path: Path) -> list[str]:
-    """Do everything with an index; give the tracebacks of what is neither a result nor an error of ours."""
-    vectors = encoded(999, 5)
-    query = EncodedQuery(vectors.token_ids, vectors.vectors)
-    wrong: list[str] = []
+class Attempts:
+    """Keeps the tracebacks of what is neither a result nor an error of ours."""
 
-    def attempt(action: Callable[..., object], *arguments: object) -> None:
+    def __init__(self) -> None:
+        self.wrong: list[str] = []
+
+    def __call__(self, action: Callable[..., object], *arguments: object) -> None:
         try:
             action(*arguments)
         except ColbertPrfError:
             pass
         except Exception:
-            wrong.append(traceback.format_exc())
+            self.wrong.append(traceback.format_exc())
+
+
+def merge(index: Any) -> None:
+    index.merge()
+    index.verify()
+
+
+def use(path: Path, kind: str) -> list[str]:
+    """Do everything with an index; give the tracebacks of what is neither a result nor an error of ours."""
+    attempt = Attempts()
+    if kind in KINDS:
+        attempt(use_pairs, path, kind, attempt)
+    else:
+        attempt(use_vectors, path, attempt)
+    return attempt.wrong
+
+
+def use_pairs(path: Path, kind: str, attempt: Attempts) -> None:
+    """Everything a lexical index or one of single vectors does."""
+    index = KINDS[kind].open(path)
+    if kind == "lexical":
+        systems: list[Retriever] = [BM25(index), BM25(index, feedback=RM3())]
+        for position in range(0, index.num_positions, 7):
+            attempt(index.snapshot.term_frequencies, position)
+        attempt(index.document_frequency, "3")
+    else:
+        systems = [SingleVector(index, Counts(), exact=exact, feedback=AverageFeedback()) for exact in (True, False)]
+
+    def search(system: Retriever) -> None:
+        for hit in system.search("1 2 2 3", K):
+            attempt(getattr, hit, "text")
+
+    for system in systems:
+        attempt(search, system)
+    for position in range(0, index.num_positions, 7):
+        for take in (index.snapshot.doc_id, index.snapshot.text):
+            attempt(take, position)
+    attempt(index.delete, ["d7"])
+    attempt(KINDS[kind].upsert, index, [("d9", "1 2"), ("new", "3")])
+    attempt(merge, index)
+
+
+def use_vectors(path: Path, attempt: Attempts) -> None:
+    """Everything an index of compressed vectors does."""
+    vectors = encoded(999, 5)
+    query = EncodedQuery(vectors.token_ids, vectors.vectors)
 
     def score(index: Index) -> None:
         assert index.score(query).shape == (index.num_positions,)
@@ -116,22 +175,18 @@ def use(path: Path) -> list[str]:
         attempt(index.delete, ["d7"])
         attempt(merge, index)
 
-    def merge(index: Index) -> None:
-        index.merge()
-        index.verify()
-
-    attempt(lambda: use_open(Index.open(path)))
-    return wrong
+    use_open(Index.open(path))
 
 
-def main(folder: Path, bits: int, seed: int) -> None:
+def main(folder: Path, kind: str, seed: int) -> None:
     os.fsync = lambda descriptor: None  # most of the time, and not what is tested
     warnings.simplefilter("ignore")  # damaged float16 vectors overflow
     sound, path = folder / "sound", folder / "damaged"
-    create(sound, bits)
+    create(sound, kind)
     shutil.copytree(sound, path)
-    assert use(path) == [], "an index without damage must work"
-    assert Index.open(path).num_documents == 77, "deleting and merging must work"
+    assert use(path, kind) == [], "an index without damage must work"
+    num_documents = KINDS.get(kind, Index).open(path).num_documents
+    assert num_documents == (78 if kind in KINDS else 77), "deleting, replacing and merging must work"
     draw = np.random.default_rng(seed)
     for file in sorted(sound.glob("*/*.npy")):
         if "000002" in file.parts[-2]:
@@ -142,9 +197,9 @@ def main(folder: Path, bits: int, seed: int) -> None:
             shutil.rmtree(path)
             shutil.copytree(sound, path)
             write(path / name, damaged)
-            if wrong := use(path):
+            if wrong := use(path, kind):
                 sys.exit("\n".join([f"damaged: {name}", *wrong]))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))

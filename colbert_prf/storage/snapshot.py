@@ -1,45 +1,88 @@
-"""The documents of several segments as one row: positions count from 0 over all of them."""
+"""One generation of an index, open for reading; it stays what it is whatever writers do."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import Generic, Protocol, TypeVar
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.errors import InputError
-from colbert_prf.storage.identifiers import Identifiers
+from colbert_prf.errors import IndexFormatError, InputError
+from colbert_prf.storage.arrays import ArrayInfo
+from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.manifest import Manifest
+from colbert_prf.storage.segment import StoredSegment
 
-__all__ = ["Positions"]
+__all__ = ["StoredSnapshot"]
 
-
-class _Documents(Protocol):
-    doc_ids: Identifiers
-    deleted: npt.NDArray[np.bool_]
-
-    def __len__(self) -> int: ...
-
-    def text(self, position: int, /) -> str | None: ...
+SegmentType = TypeVar("SegmentType", bound=StoredSegment)
+SnapshotType = TypeVar("SnapshotType", bound="StoredSnapshot")  # type: ignore[type-arg]
 
 
-SegmentType = TypeVar("SegmentType", bound=_Documents)
+class StoredSnapshot(ABC, Generic[SegmentType]):
+    """Every array of one generation, mapped: files a later writer removes stay readable until the last reader goes.
 
-
-class Positions(Generic[SegmentType]):
-    """Finds documents by position and by id.
+    A document's position counts from 0 over all segments.
 
     Parameters
     ----------
-    segments
-        Each with its document ids, and which documents are deleted.
+    layout
+        Of the index.
+    manifest
+        The generation.
+
+    Attributes
+    ----------
+    segments : sequence
+        The segments, in the order of positions.
+    starts : array
+        The first position of each segment, and one more than the last of all.
     """
 
-    def __init__(self, segments: Sequence[SegmentType]) -> None:
-        self.segments = segments
-        self.starts = np.cumsum([0, *map(len, segments)], dtype=np.int64)
+    MANIFEST: ClassVar[type[Manifest]] = Manifest
+
+    def __init__(self, layout: IndexLayout, manifest: Manifest) -> None:
+        self.layout = layout
+        self.manifest = manifest
+        self.segments: Sequence[SegmentType] = self._open_segments()
+        self.starts = np.cumsum([0, *map(len, self.segments)], dtype=np.int64)
         self._bounds: list[int] = self.starts.tolist()  # one position at a time is found faster in a list
+
+    @classmethod
+    def open(cls: type[SnapshotType], layout: IndexLayout) -> SnapshotType:
+        """Open the newest generation.
+
+        Between reading the manifest and mapping its files, a writer may have replaced the one and removed the others;
+        then the next generation is opened.
+        """
+        manifest = cls.MANIFEST.read(layout.manifest)
+        while True:
+            try:
+                return cls(layout, manifest)
+            except (IndexFormatError, FileNotFoundError):  # noqa: PERF203 - the loop is the point
+                newest = cls.MANIFEST.read(layout.manifest)
+                if newest.generation == manifest.generation:
+                    raise
+                manifest = newest
+
+    @cached_property
+    def live(self) -> npt.NDArray[np.bool_]:
+        """Whether the document at each position is live, of shape (num_positions,)."""
+        return ~np.concatenate([np.empty(0, dtype=np.bool_), *(segment.deleted for segment in self.segments)])
+
+    @property
+    def num_documents(self) -> int:
+        """Documents that are not deleted: N."""
+        return self.manifest.num_documents
+
+    def array_files(self) -> dict[Path, ArrayInfo]:
+        """Every array file of the generation, with what the manifest says of it."""
+        return {path: info for segment in self.segments for path, info in segment.files().items()}
 
     @property
     def num_positions(self) -> int:
@@ -103,3 +146,7 @@ class Positions(Generic[SegmentType]):
         """The text of a document, where texts are kept."""
         segment, place = self.place(position)
         return segment.text(place)
+
+    @abstractmethod
+    def _open_segments(self) -> list[SegmentType]:
+        """Open the segments of the manifest."""

@@ -22,10 +22,15 @@ def run(*arguments: object) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("action", ["create", "add", "delete", "merge", "retrain"])
-def test_killed_before_any_of_its_file_operations(tmp_path, action):
-    run("steps", tmp_path, action, 1, 8)
+KINDS = ["index", "lexical", "single"]
+ACTIONS = [(kind, action) for kind in KINDS for action in ("create", "add", "upsert", "delete", "merge")]
 
 
-def test_killed_at_random_moments(tmp_path):
-    run("moments", tmp_path, 1, 25)
+@pytest.mark.parametrize(("kind", "action"), [*ACTIONS, ("index", "retrain")])
+def test_killed_before_any_of_its_file_operations(tmp_path, kind, action):
+    run("steps", tmp_path, kind, action, 1, 8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_at_random_moments(tmp_path, kind):
+    run("moments", tmp_path, kind, 1, 25 if kind == "index" else 8)

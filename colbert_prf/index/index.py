@@ -51,7 +51,7 @@ class Index(IndexReader):
     >>> index = Index.create(Path(folder.name, "my.index"), documents, bits=4)
     >>> index.add([("tank", "A tank holds forty litres.", {"source": "shop"})])
     >>> index.delete(["bank"])
-    >>> index.num_documents, index.generation, index.metadata(2)
+    >>> index.num_documents, index.generation, index.metadata("tank")
     (2, 3, {'source': 'shop'})
     >>> index.merge()
     >>> [index.doc_id(position) for position in range(index.num_documents)]

@@ -252,7 +252,12 @@ def _shown(source: _Source, query: EncodedQuery, found: Found, timings: dict[str
     started = perf_counter()
     positions = found.positions
     doc_ids = source.doc_ids_of(positions)
-    hits = Hits(doc_ids, found.scores.tolist(), lambda rank: source.text(int(positions[rank])))
+    hits = Hits(
+        doc_ids,
+        found.scores.tolist(),
+        lambda rank: source.text(int(positions[rank])),
+        lambda rank: source.metadata(int(positions[rank])),
+    )
     if timings is None:
         return Ranking(query, hits)
     timings["hits"] = perf_counter() - started

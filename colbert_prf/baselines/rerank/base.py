@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -107,8 +108,8 @@ def reordered(hits: Sequence[Hit], scores: npt.NDArray[np.float64], *, behind: S
     rest = [*(hit for place, hit in enumerate(hits) if place not in known), *behind]
     lowest = float(scores[places[-1]]) if places else 0.0
     return (
-        *(Hit(hits[place].doc_id, float(scores[place]), hits[place].read_text) for place in places),
-        *(Hit(hit.doc_id, lowest - STEP * rank, hit.read_text) for rank, hit in enumerate(rest, start=1)),
+        *(replace(hits[place], score=float(scores[place])) for place in places),
+        *(replace(hit, score=lowest - STEP * rank) for rank, hit in enumerate(rest, start=1)),
     )
 
 

@@ -36,8 +36,7 @@ class WithTexts(Retriever):
         if not len(ranking) or ranking.hits[0].text is not None:
             return ranking
         doc_ids, texts = ranking.doc_ids, self.context.texts
-        scores = [hit.score for hit in ranking]
-        return replace(ranking, hits=Hits(doc_ids, scores, lambda rank: texts.get(doc_ids[rank])))
+        return replace(ranking, hits=Hits(doc_ids, ranking.scores, lambda rank: texts.get(doc_ids[rank])))
 
 
 def _check(first: str, depth: int | None = None, feedback: str | None = None, **tuning: Any) -> None:

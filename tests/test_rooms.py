@@ -12,6 +12,7 @@ import colbert_prf
 PACKAGE = Path(colbert_prf.__file__).parent
 ROOMS = [
     "version",
+    "deprecated",
     "errors",
     "lazily",
     "terms",
@@ -32,6 +33,7 @@ ROOMS = [
     "pyterrier",
     "demo",
     "cli",
+    "__main__",
 ]
 """Lowest first."""
 

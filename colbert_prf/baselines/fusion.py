@@ -8,7 +8,7 @@ from math import fsum
 from typing import Literal, get_args
 
 from colbert_prf.errors import InputError
-from colbert_prf.search.retriever import Retriever
+from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.types import Hit, Ranking
 
 __all__ = ["Fusion", "FusionMethod"]
@@ -65,7 +65,7 @@ class Fusion(Retriever):
         self.constant = constant
         self.depth = depth
 
-    def search(self, query: str, k: int = 1000) -> Ranking:
+    def search(self, query: str, k: int = DEFAULT_K) -> Ranking:
         """Ask every system and merge what they found."""
         if k < 1:
             raise InputError(f"k must be at least 1, found {k}")

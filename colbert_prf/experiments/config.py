@@ -12,6 +12,7 @@ from colbert_prf.evaluation import DEFAULT_MEASURES, Family, parse_measures
 from colbert_prf.experiments.context import slug
 from colbert_prf.experiments.entries import Entry, check_entries
 from colbert_prf.experiments.toml import TomlTable, read_toml
+from colbert_prf.index.codec import DEFAULT_BITS
 
 __all__ = ["Collection", "Experiment", "Row", "read_experiment"]
 
@@ -135,7 +136,7 @@ def read_experiment(path: str | Path) -> Experiment:
         family=table.take("family", Family, get_args(Family)[0]),
         alpha=table.take("alpha", float, 0.05),
         depth=table.take("depth", int, 1000),
-        bits=table.take("bits", int, 4),
+        bits=table.take("bits", int, DEFAULT_BITS),
         model=table.take("model", str, None),
         reference=_reference(table, rows),
         collections=collections,

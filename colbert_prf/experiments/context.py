@@ -15,6 +15,7 @@ from colbert_prf.errors import InputError, StorageError
 from colbert_prf.experiments.digests import file_digest
 from colbert_prf.experiments.entries import Entry
 from colbert_prf.index import Index
+from colbert_prf.index.codec import DEFAULT_BITS
 from colbert_prf.search.retriever import Retriever
 from colbert_prf.search.searcher import Preset, Searcher
 
@@ -69,7 +70,7 @@ class Context:
         folder: Path,
         entries: Mapping[str, Entry],
         *,
-        bits: int = 4,
+        bits: int = DEFAULT_BITS,
         model: str | None = None,
     ) -> None:
         self.corpus = corpus

@@ -16,7 +16,7 @@ from colbert_prf.experiments.entries import configuration_of
 from colbert_prf.experiments.judged import Judged, located, read_judged
 from colbert_prf.experiments.models import absent_models, digests_of
 from colbert_prf.experiments.running import RunSummary, run_topics
-from colbert_prf.search.retriever import Retriever
+from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.types import Ranking
 
 __all__ = ["Outcome", "Results", "run_experiment"]
@@ -200,7 +200,7 @@ class _Deferred(Retriever):
         self._context = context
         self._name = name
 
-    def search(self, query: str, k: int = 1000) -> Ranking:
+    def search(self, query: str, k: int = DEFAULT_K) -> Ranking:
         return self._context.system(self._name).search(query, k)
 
 

@@ -11,7 +11,7 @@ from colbert_prf.encoder import Encoder
 from colbert_prf.errors import IndexFormatError, InputError
 from colbert_prf.index.builder import BuildOptions, create_index
 from colbert_prf.index.changes import add_items, delete_documents, merge_segments, retrain_codec, warn_if_outgrown
-from colbert_prf.index.codec import Codec
+from colbert_prf.index.codec import DEFAULT_BITS, Codec
 from colbert_prf.index.manifest import Manifest, ModelInfo, Settings
 from colbert_prf.index.model import check_model, load_model, model_info
 from colbert_prf.index.reader import IndexReader
@@ -96,7 +96,7 @@ class Index(IndexReader):
         documents: Documents,
         *,
         encoder: Encoder | None = None,
-        bits: int = 2,
+        bits: int = DEFAULT_BITS,
         texts: bool = True,
         resume: bool = False,
         progress: bool = True,
@@ -151,7 +151,7 @@ class Index(IndexReader):
         path: str | os.PathLike[str],
         encoded: EncodedDocuments,
         *,
-        bits: int = 2,
+        bits: int = DEFAULT_BITS,
         vocabulary_size: int | None = None,
         fingerprint: str | None = None,
         special_ids: Iterable[int] = (),

@@ -7,17 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from colbert_prf import (
-    BM25,
-    RM3,
-    BertQE,
-    ColbertReranker,
-    ColbertTextReranker,
-    Fusion,
-    Index,
-    InputError,
-    SingleVector,
-)
+from colbert_prf import Index, InputError
+from colbert_prf.baselines import BM25, RM3, BertQE, ColbertReranker, ColbertTextReranker, Fusion, SingleVector
 from colbert_prf.baselines.lexical import TermRegression
 from colbert_prf.experiments import Context, read_experiment
 from colbert_prf.experiments.entries import Entry, check_entries

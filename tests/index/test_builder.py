@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from colbert_prf import Index, IndexMismatchError, InputError, StorageError
+from colbert_prf import Index, InputError
+from colbert_prf.errors import IndexMismatchError, StorageError
 from colbert_prf.index import batch, builder, segments_writer
 from colbert_prf.storage.layout import IndexLayout
 

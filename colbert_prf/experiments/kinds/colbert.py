@@ -10,7 +10,7 @@ from colbert_prf.experiments.registry import system
 from colbert_prf.experiments.values import describe_type, fits
 from colbert_prf.feedback import Feedback
 from colbert_prf.feedback.methods import METHODS, make_feedback
-from colbert_prf.search.retriever import EndToEnd, Retriever
+from colbert_prf.search.retriever import Retriever
 from colbert_prf.search.searcher import Preset
 
 __all__ = ["colbert", "feedback_of"]
@@ -60,4 +60,4 @@ def colbert(
     given = {"probes": probes, "rescore": rescore, "threads": threads}
     options = {name: value for name, value in given.items() if value is not None}
     searcher = context.searcher(bits, preset=preset, model=model, query_weights=query_weights)
-    return EndToEnd(searcher, feedback=method, **options)
+    return searcher.with_defaults(feedback=method, **options)

@@ -9,7 +9,7 @@ from colbert_prf.baselines.rerank import BertQE, ColbertReranker, ColbertTextRer
 from colbert_prf.experiments.context import Context
 from colbert_prf.experiments.kinds.colbert import feedback_of
 from colbert_prf.experiments.registry import system
-from colbert_prf.search.retriever import Retriever
+from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.types import Hits, Ranking
 
 __all__ = ["bert_qe", "colbert_reranker", "colbert_text_reranker", "cross_encoder"]
@@ -30,7 +30,7 @@ class WithTexts(Retriever):
         self.first = first
         self.context = context
 
-    def search(self, query: str, k: int = 1000) -> Ranking:
+    def search(self, query: str, k: int = DEFAULT_K) -> Ranking:
         """Find the ``k`` best documents."""
         ranking = self.first.search(query, k)
         if not len(ranking) or ranking.hits[0].text is not None:

@@ -34,7 +34,7 @@ from colbert_prf.search.ivfpq import BITS, PaperEngine
 from colbert_prf.search.prf_search import Learner, search_with_feedback
 from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.search.scorer import check_scores
-from colbert_prf.types import EncodedQuery, Explanation, Hits, Ranking
+from colbert_prf.types import EncodedDocument, EncodedQuery, Explanation, Hits, Ranking
 
 __all__ = ["PRESETS", "Preset", "Searcher"]
 
@@ -157,6 +157,8 @@ class Searcher(Retriever):
         feedback: Feedback | str | Literal[False] | None = None,
         relevant: Sequence[str] = (),
         non_relevant: Sequence[str] = (),
+        feedback_texts: Sequence[str | EncodedDocument] = (),
+        with_passages: bool = False,
     ) -> Ranking:
         """Find the ``k`` best documents.
 
@@ -191,6 +193,11 @@ class Searcher(Retriever):
         relevant, non_relevant
             Ids of documents a person has marked: ``feedback`` learns from the former, all of them, instead of from the
             best of the first pass, and moves away from the latter.
+        feedback_texts
+            Texts that ``feedback`` learns from as if they were passages, such as answers that a language model wrote,
+            instead of from the best of the first pass; see :mod:`colbert_prf.feedback.given_texts`.
+        with_passages
+            With ``feedback_texts``: learn from the best of the first pass as well.
 
         Raises
         ------
@@ -213,6 +220,7 @@ class Searcher(Retriever):
         if self.preset == "paper" and rescore is not None:
             raise InputError("the preset 'paper' scores every candidate exactly: leave rescore out, or use no preset")
         relevant, non_relevant = _marked(method, relevant, non_relevant)
+        texts = self._encoded_texts(method, feedback_texts, with_passages)
         threads = _positive_or_none("threads", threads) or self.threads
         filters = _Filters(None if allowed is None else _ids("allowed", allowed), where)
         # One generation for the whole search, whatever writers do meanwhile.
@@ -220,7 +228,7 @@ class Searcher(Retriever):
         learner = None
         if method is not None:
             marked, unwanted = (source.positions(dict.fromkeys(ids)) for ids in (relevant, non_relevant))
-            learner = Learner(method, source_of(source), marked, unwanted, rescore)
+            learner = Learner(method, source_of(source), marked, unwanted, rescore, texts, with_passages)
         if self.preset != "paper":
             probes = probes or default_probes(k, self.index.num_vectors)
         rescore = rescore or default_rescore(max(k, learner.depth if learner else 0))
@@ -272,6 +280,28 @@ class Searcher(Retriever):
         """Encode a query with the index's own model."""
         query = self.encoder.encode_query(text)
         return query if self.query_weights else EncodedQuery(query.token_ids, query.vectors)
+
+    def _encoded_texts(
+        self, method: Feedback | None, given: Sequence[str | EncodedDocument], with_passages: bool
+    ) -> list[EncodedDocument]:
+        """The texts feedback learns from, encoded and checked."""
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise InputError(
+                f"feedback_texts must be a sequence of texts, such as ['Carp live long.'], found {given!r}"
+            )
+        texts = list(given)
+        if method is None and texts:
+            raise InputError("feedback_texts need a feedback method: give feedback=ColbertPRF()")
+        if with_passages and not texts:
+            raise InputError(
+                "with_passages goes with feedback_texts; without these feedback learns from passages anyway"
+            )
+        raw = [text for text in texts if not isinstance(text, EncodedDocument)]
+        encoded = self.encoder.encode_documents(raw) if raw else iter(())
+        documents = [text if isinstance(text, EncodedDocument) else next(encoded) for text in texts]
+        if wrong := [document for document in documents if document.dim != self.index.dim]:
+            raise InputError(f"a feedback text has vectors of dim {wrong[0].dim}, the index of dim {self.index.dim}")
+        return documents
 
     def _checked(self, query: EncodedQuery) -> EncodedQuery:
         if not isinstance(query, EncodedQuery):

@@ -13,7 +13,7 @@ from colbert_prf import Index, InputError
 from colbert_prf.errors import OutgrownCodecWarning
 from colbert_prf.index import changes, segments_writer
 
-pytestmark = pytest.mark.filterwarnings("ignore::colbert_prf.OutgrownCodecWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::colbert_prf.errors.OutgrownCodecWarning")
 
 OPERATIONS = st.lists(
     st.one_of(

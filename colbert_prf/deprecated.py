@@ -22,6 +22,7 @@ MODULES: dict[str, str] = {
     **{name: f"baselines.{name}" for name in ("fusion", "lexical", "rerank", "single_vector")},
     **{name: f"search.{name}" for name in _SEARCH},
     **{f"index.{name}": f"storage.{name}" for name in _STORAGE},
+    **dict.fromkeys(("experiments.running", "experiments.tags"), "experiments.run"),
     "feedback.texts": "search.texts",
     "paper": "search.ivfpq",
 }

@@ -48,8 +48,8 @@ class ColbertPRF(Feedback):
         s(q, d) = Σ_i max_j q_i·d_j + β Σ_(υ,σ) σ · max_j υ·d_j
 
     where β is ``beta``, or with ``weight``, the default, such that the added vectors together weigh ``weight`` times
-    the query. The paper learns from three documents and adds ten vectors; ``docs/feedback.md`` says how the defaults
-    here were chosen. What every method has, ``feedback_docs``, ``expansion_vectors``, ``weight``, ``beta``,
+    the query. The paper learns from three documents and adds ten vectors; ``docs/notes/defaults.md`` says how the
+    defaults here were chosen. What every method has, ``feedback_docs``, ``expansion_vectors``, ``weight``, ``beta``,
     ``rerank``, ``rerank_depth`` and ``push``, is described in :class:`Feedback`.
 
     Parameters
@@ -96,11 +96,12 @@ class ColbertPRF(Feedback):
         require_whole(0, "seed", self.seed, largest=None)
         for name, value, known in (
             ("clustering", self.clustering, CLUSTERINGS),
-            ("weighting", "function" if callable(self.weighting) else self.weighting, ("function", *WEIGHTINGS)),
             ("compat", self.compat, (None, "paper")),
         ):
             if value not in known:
                 raise InputError(f"{name} must be one of {known}, found {value!r}")
+        if not callable(self.weighting) and self.weighting not in WEIGHTINGS:
+            raise InputError(f"weighting must be one of {WEIGHTINGS} or a function, found {self.weighting!r}")
 
     @property
     def _default_strength(self) -> Strength:

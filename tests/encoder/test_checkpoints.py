@@ -11,6 +11,8 @@ from colbert_prf.encoder.onnx import OnnxEncoder
 from colbert_prf.encoder.torch import TorchEncoder
 from colbert_prf.errors import ModelError
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["do goldfish grow", "the tank, the gold.", "", "grow " * 50, "fish"]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from colbert_prf.errors import InputError, StorageError
 from colbert_prf.experiments import Context, Entry, check_entries, known_kinds, registry, system
-from colbert_prf.experiments.entries import configuration_of
+from colbert_prf.experiments.registry import configuration_of
 from colbert_prf.search.retriever import Retriever
 from colbert_prf.search.searcher import Searcher
 from colbert_prf.types import Ranking
@@ -135,7 +135,7 @@ def test_the_configuration_of_a_row_has_that_of_the_rows_it_builds_on(kinds):
             {"feedback": "prf", "beta": 1, "relative": False},
             "no parameter 'relative'; weight is relative to",
         ),
-        ("colbert", {"feedback": "prf", "weighting": "tf"}, "weighting must be 'idf' or 'ictf' or 'cosine'"),
+        ("colbert", {"feedback": "prf", "weighting": "tf"}, "weighting must be one of ('idf', 'ictf', 'cosine')"),
         ("colbert", {"bits": "4"}, "bits must be a whole number, found '4'"),
         ("colbert", {"preset": "papers"}, "preset must be 'default' or 'paper', found 'papers'"),
         ("reversed", {}, "kind 'reversed' needs the parameter 'first'"),

@@ -13,7 +13,7 @@ from colbert_prf.baselines.single_vector import SingleVector, VectorEncoder, Vec
 from colbert_prf.baselines.single_vector.onnx_encoder import OnnxVectorEncoder
 from colbert_prf.errors import IndexMismatchError, MissingExtraError, ModelError, TextError
 from colbert_prf.experiments import Context
-from colbert_prf.experiments.entries import Entry, check_entries
+from colbert_prf.experiments.registry import Entry, check_entries
 
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402

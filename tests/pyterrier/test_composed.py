@@ -10,7 +10,6 @@ import pyterrier as pt
 from colbert_prf import Searcher
 from colbert_prf.baselines import BM25, Fusion
 
-
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pandas, in the operators of PyTerrier
 
 

@@ -238,7 +238,7 @@ class Searcher(Retriever):
     def search_many(
         self, queries: Iterable[str | EncodedQuery], k: int | None = None, **options: Any
     ) -> Iterator[Ranking]:
-        """Answer queries on all threads of the searcher, each query on one: far faster than one after the other.
+        """Answer queries on all threads of the searcher, each query on one, so that later ones are encoded meanwhile.
 
         Rankings come in the order of the queries and are those of :meth:`search`. Queries are read as they are needed,
         and at most eight a thread are under way.

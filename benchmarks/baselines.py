@@ -21,25 +21,21 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import get_args
 
-from colbert_prf import (
+from colbert_prf import ColbertPRF, Index, Retriever, Searcher
+from colbert_prf.baselines import (
     BM25,
     KL,
     RM3,
     AverageFeedback,
     BertQE,
     Bo1,
-    ColbertPRF,
     ColbertReranker,
     CrossEncoderReranker,
-    EndToEnd,
     Fusion,
-    Index,
     LexicalIndex,
     MeanEncoder,
     PairScorer,
-    Retriever,
     RocchioFeedback,
-    Searcher,
     SingleVector,
     VectorEncoder,
     VectorIndex,
@@ -83,14 +79,14 @@ def lexical(folder: Path, cache: Path) -> Mapping[str, Retriever]:
 def neural(folder: Path, cache: Path) -> Mapping[str, Retriever]:
     vectors = vectors_of(folder, cache)
     searcher, index = Searcher(vectors), LexicalIndex.of(vectors)
-    bm25, rm3, e2e = BM25(index), BM25(index, feedback=RM3()), EndToEnd(searcher)
+    bm25, rm3, e2e = BM25(index), BM25(index, feedback=RM3()), searcher
     means = MeanEncoder(searcher.encoder)
     if not (cache / f"{folder.name}.mean").is_dir():
         VectorIndex.create_from_index(cache / f"{folder.name}.mean", vectors, name=means.name)
     dense = VectorIndex.open(cache / f"{folder.name}.mean")
     return {
         "ColBERT E2E": e2e,
-        "ColBERT-PRF Ranker": EndToEnd(searcher, feedback=ColbertPRF()),
+        "ColBERT-PRF Ranker": searcher.with_defaults(feedback=ColbertPRF()),
         "BM25+ColBERT": ColbertReranker(bm25, searcher),
         "BM25+RM3+ColBERT": ColbertReranker(rm3, searcher),
         "BM25+RM3+ColBERT, PRF over the candidates": ColbertReranker(rm3, searcher, feedback=ColbertPRF()),

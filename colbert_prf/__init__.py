@@ -1,120 +1,45 @@
-"""Late-interaction (ColBERT) retrieval with pseudo-relevance feedback, fast on an ordinary CPU."""
+"""Late-interaction (ColBERT) retrieval with pseudo-relevance feedback, fast on an ordinary CPU.
 
-from colbert_prf.baselines.fusion import Fusion
-from colbert_prf.baselines.lexical import BM25, KL, RM3, Analyzer, Bo1, LexicalIndex, TermFeedback
-from colbert_prf.baselines.rerank import (
-    BertQE,
-    ColbertReranker,
-    ColbertTextReranker,
-    CrossEncoderReranker,
-    PairScorer,
-    Reranker,
-)
-from colbert_prf.baselines.single_vector import (
-    AverageFeedback,
-    BiEncoder,
-    MeanEncoder,
-    RocchioFeedback,
-    SingleVector,
-    VectorEncoder,
-    VectorFeedback,
-    VectorIndex,
-)
-from colbert_prf.encoder import Encoder, ModelSettings
-from colbert_prf.errors import (
-    ColbertPrfError,
-    DatasetError,
-    DatasetWarning,
-    IndexFormatError,
-    IndexLockedError,
-    IndexMismatchError,
-    InputError,
-    MissingExtraError,
-    ModelError,
-    OutgrownCodecWarning,
-    ProjectionError,
-    StorageError,
-    TextError,
-)
+What most programs need is here; :mod:`colbert_prf.baselines` has the systems to compare with, and
+:mod:`colbert_prf.errors` all errors.
+"""
+
+import sys
+
+from colbert_prf.deprecated import OldModules
+from colbert_prf.deprecated import old_name as __getattr__  # noqa: F401
+from colbert_prf.encoder import Encoder
+from colbert_prf.errors import ColbertPrfError, InputError
 from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback, TokenFrequencies
-from colbert_prf.index import Index, IndexInfo, MemoryIndex, Verification
-from colbert_prf.search.retriever import EndToEnd, Retriever
+from colbert_prf.index import Index, MemoryIndex
+from colbert_prf.search.retriever import Retriever
 from colbert_prf.search.searcher import Searcher
 from colbert_prf.search.texts import rerank_texts
-from colbert_prf.terms import TermExpansion, TermExplanation, TermMatch
-from colbert_prf.types import (
-    EncodedDocument,
-    EncodedQuery,
-    Expansion,
-    ExpansionVector,
-    Explanation,
-    Hit,
-    Match,
-    Ranking,
-)
+from colbert_prf.types import EncodedDocument, EncodedQuery, Expansion, Explanation, Hit, Ranking
 from colbert_prf.version import __version__
 
 # The plain order of strings, which a test checks.
-__all__ = [  # noqa: RUF022
-    "Analyzer",
-    "AverageFeedback",
-    "BM25",
-    "BertQE",
-    "BiEncoder",
-    "Bo1",
+__all__ = [
     "CentroidPRF",
     "ColbertPRF",
     "ColbertPrfError",
-    "ColbertReranker",
-    "ColbertTextReranker",
-    "CrossEncoderReranker",
-    "DatasetError",
-    "DatasetWarning",
     "EncodedDocument",
     "EncodedQuery",
     "Encoder",
-    "EndToEnd",
     "Expansion",
-    "ExpansionVector",
     "Explanation",
     "Feedback",
-    "Fusion",
     "Hit",
     "Index",
-    "IndexFormatError",
-    "IndexInfo",
-    "IndexLockedError",
-    "IndexMismatchError",
     "InputError",
-    "KL",
-    "LexicalIndex",
-    "Match",
-    "MeanEncoder",
     "MemoryIndex",
-    "MissingExtraError",
-    "ModelError",
-    "ModelSettings",
-    "OutgrownCodecWarning",
-    "PairScorer",
-    "ProjectionError",
-    "RM3",
     "Ranking",
-    "Reranker",
     "Retriever",
-    "RocchioFeedback",
     "Searcher",
-    "SingleVector",
-    "StorageError",
-    "TermExpansion",
-    "TermExplanation",
-    "TermFeedback",
-    "TermMatch",
-    "TextError",
     "TokenFrequencies",
-    "VectorEncoder",
-    "VectorFeedback",
-    "VectorIndex",
-    "Verification",
     "__version__",
     "rerank_texts",
 ]
+
+sys.meta_path.insert(0, OldModules())
+del sys, OldModules

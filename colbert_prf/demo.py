@@ -92,7 +92,7 @@ def demo_index(encoder: Encoder, *, cache: Path | None = None, progress: bool = 
         except IndexFormatError:
             shutil.rmtree(path)  # damaged: it can be made again
     path.parent.mkdir(parents=True, exist_ok=True)
-    return Index.create(path, passages, encoder=encoder, bits=4, resume=True, progress=progress)
+    return Index.create(path, passages, encoder=encoder, resume=True, progress=progress)
 
 
 def _user_cache() -> Path:

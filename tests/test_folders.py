@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from colbert_prf import EncodedDocument, Index, IndexFormatError, LexicalIndex, StorageError
+from colbert_prf import EncodedDocument, Index
+from colbert_prf.baselines import LexicalIndex
 from colbert_prf.baselines.single_vector import VectorEncoder, VectorIndex
+from colbert_prf.errors import IndexFormatError, StorageError
 from colbert_prf.storage.json_form import _text
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs links and pipes")

@@ -32,6 +32,14 @@ def test_all_is_what_is_visible():
     visible = {name for name in vars(colbert_prf) if not name.startswith("_")} - modules
     assert visible | {"__version__"} == set(colbert_prf.__all__)
     assert sorted(colbert_prf.__all__) == colbert_prf.__all__
+    assert len(colbert_prf.__all__) <= 24
+
+
+def test_the_package_runs_as_a_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "colbert_prf", "--version"], capture_output=True, text=True, check=True
+    )
+    assert colbert_prf.__version__ in done.stdout
 
 
 @pytest.mark.parametrize("statement", ["import colbert_prf", "import colbert_prf.cli"])

@@ -10,6 +10,7 @@ import colbert_prf
 PACKAGE = Path(colbert_prf.__file__).parent
 ROOMS = [
     "version",
+    "deprecated",
     "errors",
     "lazily",
     "terms",
@@ -30,6 +31,7 @@ ROOMS = [
     "pyterrier",
     "demo",
     "cli",
+    "__main__",
 ]
 """Lowest first."""
 

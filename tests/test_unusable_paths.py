@@ -13,9 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from colbert_prf import EncodedDocument, Encoder, Index, LexicalIndex, ModelError, StorageError
+from colbert_prf import EncodedDocument, Encoder, Index
+from colbert_prf.baselines import LexicalIndex
 from colbert_prf.baselines.single_vector import VectorEncoder, VectorIndex
 from colbert_prf.cli import main
+from colbert_prf.errors import ModelError, StorageError
 
 NOBODY = 65534
 TEXTS = [("a", "fish"), ("b", "tank")]

@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from colbert_prf import EncodedDocument, Index, IndexFormatError, LexicalIndex
+from colbert_prf import EncodedDocument, Index
+from colbert_prf.baselines import LexicalIndex
 from colbert_prf.baselines.single_vector import VectorEncoder, VectorIndex
+from colbert_prf.errors import IndexFormatError
 from colbert_prf.storage.arrays import write_array
 from colbert_prf.storage.json_form import _text
 

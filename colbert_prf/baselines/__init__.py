@@ -8,6 +8,7 @@ from colbert_prf.baselines.rerank import (
     ColbertTextReranker,
     CrossEncoderReranker,
     PairScorer,
+    RerankedFeedback,
     Reranker,
 )
 from colbert_prf.baselines.single_vector import (
@@ -37,6 +38,7 @@ __all__ = [
     "LexicalIndex",
     "MeanEncoder",
     "PairScorer",
+    "RerankedFeedback",
     "Reranker",
     "RocchioFeedback",
     "SingleVector",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import fsum
 from typing import Literal, get_args
 
 from colbert_prf.errors import InputError
-from colbert_prf.search.retriever import Retriever
+from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.types import Hit, Ranking
 
 __all__ = ["Fusion", "FusionMethod"]
@@ -64,7 +65,7 @@ class Fusion(Retriever):
         self.constant = constant
         self.depth = depth
 
-    def search(self, query: str, k: int = 1000) -> Ranking:
+    def search(self, query: str, k: int = DEFAULT_K) -> Ranking:
         """Ask every system and merge what they found."""
         if k < 1:
             raise InputError(f"k must be at least 1, found {k}")
@@ -87,12 +88,12 @@ class Fusion(Retriever):
                 hits.setdefault(hit.doc_id, hit)
         scores = {doc_id: fsum(values) for doc_id, values in parts.items()}
         order = sorted(scores, key=lambda doc_id: (-scores[doc_id], ranks[doc_id], doc_id))
-        return tuple(Hit(doc_id, scores[doc_id], hits[doc_id].read_text) for doc_id in order)
+        return tuple(replace(hits[doc_id], score=scores[doc_id]) for doc_id in order)
 
     def _points(self, ranking: Ranking) -> Mapping[str, float]:
         """What a system gives to each document it found, before its weight."""
         if self.method == "ranks":
             return {hit.doc_id: 1 / (self.constant + rank) for rank, hit in enumerate(ranking, start=1)}
-        scores = [hit.score for hit in ranking]
+        scores = ranking.scores
         low, width = min(scores, default=0.0), max(scores, default=0.0) - min(scores, default=0.0)
         return {hit.doc_id: (hit.score - low) / width if width > 0 else 1.0 for hit in ranking}

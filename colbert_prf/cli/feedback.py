@@ -16,7 +16,14 @@ from colbert_prf.feedback.methods import METHODS, make_feedback
 from colbert_prf.feedback.strength import DEFAULT_AS_PUBLISHED
 from colbert_prf.feedback.weighting import WEIGHTINGS
 
-__all__ = ["absolute_beta_option", "feedback_from", "feedback_options", "marking_options", "tuning_option"]
+__all__ = [
+    "absolute_beta_option",
+    "feedback_from",
+    "feedback_options",
+    "marking_options",
+    "text_options",
+    "tuning_option",
+]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -87,6 +94,20 @@ def marking_options(command: Command) -> Command:
     )(command)
 
 
+def text_options(command: Command) -> Command:
+    """The options by which a person gives texts to learn from."""
+    command = click.option(
+        "--with-passages", is_flag=True, help="With --feedback-text: learn from the best passages as well."
+    )(command)
+    return click.option(
+        "--feedback-text",
+        metavar="TEXT",
+        multiple=True,
+        help="A text to learn from, such as an answer a language model wrote, instead of the best passages; may be "
+        "repeated.",
+    )(command)
+
+
 def feedback_from(options: Mapping[str, Any]) -> Feedback | None:
     """Make the feedback method the options ask for.
 
@@ -117,7 +138,7 @@ def feedback_from(options: Mapping[str, Any]) -> Feedback | None:
     if options.get("rerank"):
         given["rerank"] = True
     if (chosen := options.get("feedback")) is None:
-        marked = [name for name in ("relevant", "non_relevant") if options.get(name)]
+        marked = [name for name in ("relevant", "non_relevant", "feedback_text") if options.get(name)]
         if unused := [*given, *marked]:
             raise click.UsageError(f"{_flag(unused[0])} needs a feedback method: add --feedback prf.")
         return None

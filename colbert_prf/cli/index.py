@@ -12,6 +12,7 @@ import click
 from colbert_prf.cli.output import console, corpus_options, json_option, model_option, print_json
 from colbert_prf.datasets import CorpusFormat, EmptyPolicy
 from colbert_prf.encoder import Encoder
+from colbert_prf.index.codec import DEFAULT_BITS
 from colbert_prf.storage.index import StoredIndex
 
 __all__ = ["add", "delete", "index", "merge", "upsert", "verify"]
@@ -22,7 +23,9 @@ INDEX = click.Path(path_type=Path)
 @click.command()
 @click.argument("corpus")
 @click.argument("output", type=INDEX)
-@click.option("--bits", type=click.Choice(["2", "4", "16"]), default="2", show_default=True, help="Per dimension.")
+@click.option(
+    "--bits", type=click.Choice(["2", "4", "16"]), default=str(DEFAULT_BITS), show_default=True, help="Per dimension."
+)
 @click.option("--no-texts", is_flag=True, help="Keep vectors only.")
 @click.option("--resume", is_flag=True, help="Continue an interrupted build of the same corpus.")
 @corpus_options

@@ -57,15 +57,14 @@ def run(
     """
     from colbert_prf.datasets import read_topics
     from colbert_prf.experiments.run import feedback_facts, run_topics, tag_of
-    from colbert_prf.search.retriever import EndToEnd
 
     if str(output) == "-":
         raise click.UsageError("--output: a run that can be continued is a file, not standard output; name one.")
     feedback = feedback_from(options)
     opened = Index.open(index)
-    searcher = Searcher(opened, preset=preset, threads=threads)
+    searcher = Searcher(opened, feedback=feedback, preset=preset, threads=threads)
     summary = run_topics(
-        EndToEnd(searcher, feedback=feedback),
+        searcher,
         read_topics(topics),
         output,
         tag=tag or tag_of(feedback, preset=preset),

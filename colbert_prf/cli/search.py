@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from colbert_prf.cli.expansion import print_expansion
-from colbert_prf.cli.feedback import feedback_from, feedback_options, marking_options
+from colbert_prf.cli.feedback import feedback_from, feedback_options, marking_options, text_options
 from colbert_prf.cli.output import (
     console,
     corpus_options,
@@ -42,6 +42,7 @@ __all__ = ["open_source", "search"]
 @click.option("--explain", is_flag=True, help="Show what feedback added and why each passage was found.")
 @feedback_options
 @marking_options
+@text_options
 @corpus_options
 @model_option
 @json_option
@@ -57,6 +58,8 @@ def search(
     as_json: bool,
     relevant: tuple[str, ...],
     non_relevant: tuple[str, ...],
+    feedback_text: tuple[str, ...],
+    with_passages: bool,
     **options: Any,
 ) -> None:
     """Search SOURCE, an index folder or a file of passages, for each of QUERIES.
@@ -73,15 +76,20 @@ def search(
       colbert-prf search my.index "do goldfish grow" -k 3 --explain
       colbert-prf search my.index "do goldfish grow" --feedback prf --explain
       colbert-prf search my.index "do goldfish grow" --feedback prf --rerank --relevant d7 --non-relevant d3
+      colbert-prf search my.index "do goldfish grow" --feedback prf --feedback-text "A pond lets carp grow larger."
       colbert-prf search my.index "do goldfish grow" --preset paper
       zcat corpus.jsonl.gz | colbert-prf search - "do goldfish grow" --json
     """
-    feedback = feedback_from({**options, "relevant": relevant, "non_relevant": non_relevant})
+    learned: dict[str, Any] = {"relevant": relevant, "non_relevant": non_relevant}
+    feedback = feedback_from({**options, **learned, "feedback_text": feedback_text})
+    learned |= {"feedback_texts": feedback_text, "with_passages": with_passages}
+    if with_passages and not feedback_text:
+        raise click.UsageError("--with-passages needs --feedback-text.")
     searcher = Searcher(open_source(source, corpus_format, empty, model), preset=preset)
     output = console()
     shown = []
     for text in queries:
-        ranking = searcher.search(text, k, feedback=feedback, relevant=relevant, non_relevant=non_relevant)
+        ranking = searcher.search(text, k, feedback=feedback, **learned)
         tokens = searcher.encoder.tokens
         if as_json:
             explanations = [searcher.explain(ranking.encoded_query, hit.doc_id) for hit in ranking] if explain else None

@@ -244,10 +244,9 @@ def _search(source: str, depth: int, queries: dict[str, str] | None, collection:
 
     if Path(source).is_dir():
         from colbert_prf.index import Index
-        from colbert_prf.search.retriever import EndToEnd
         from colbert_prf.search.searcher import Searcher
 
-        return find_with(EndToEnd(Searcher(Index.open(source))), depth)
+        return find_with(Searcher(Index.open(source)), depth)
     from colbert_prf.datasets import read_run
 
     if queries is None or collection is None:

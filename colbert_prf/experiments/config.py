@@ -12,7 +12,7 @@ from colbert_prf.errors import InputError
 from colbert_prf.evaluation import DEFAULT_MEASURES, Family, parse_measures
 from colbert_prf.experiments.context import slug
 from colbert_prf.experiments.registry import Entry, check_entries, describe_type, fits
-from colbert_prf.index.codec import BITS
+from colbert_prf.index.codec import BITS, DEFAULT_BITS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -209,7 +209,7 @@ def read_experiment(path: str | Path) -> Experiment:
         family=table.take("family", Family, get_args(Family)[0]),
         alpha=table.take("alpha", float, 0.05),
         depth=table.take("depth", int, 1000),
-        bits=table.take("bits", int, 4),
+        bits=table.take("bits", int, DEFAULT_BITS),
         model=table.take("model", str, None),
         reference=_reference(table, rows),
         collections=collections,

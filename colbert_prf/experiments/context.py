@@ -17,6 +17,7 @@ from colbert_prf.encoder.folder import EMBEDDED, ModelFolder
 from colbert_prf.errors import InputError, StorageError
 from colbert_prf.experiments.registry import Entry
 from colbert_prf.index import Index
+from colbert_prf.index.codec import DEFAULT_BITS
 from colbert_prf.search.retriever import Retriever
 from colbert_prf.search.searcher import Preset, Searcher
 
@@ -97,7 +98,7 @@ class Context:
         folder: Path,
         entries: Mapping[str, Entry],
         *,
-        bits: int = 4,
+        bits: int = DEFAULT_BITS,
         model: str | None = None,
     ) -> None:
         self.corpus = corpus

@@ -17,7 +17,7 @@ from colbert_prf.experiments.config import Collection, Experiment, Row
 from colbert_prf.experiments.context import Context, digest_of_encoder, digest_of_model, slug
 from colbert_prf.experiments.registry import Entry, configuration_of
 from colbert_prf.experiments.run import RunSummary, run_topics
-from colbert_prf.search.retriever import Retriever
+from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.types import Ranking
 
 __all__ = [
@@ -314,7 +314,7 @@ class _Deferred(Retriever):
         self._context = context
         self._name = name
 
-    def search(self, query: str, k: int = 1000) -> Ranking:
+    def search(self, query: str, k: int = DEFAULT_K) -> Ranking:
         return self._context.system(self._name).search(query, k)
 
 

@@ -24,7 +24,14 @@ from colbert_prf.baselines.lexical import (
     weighted_documents,
 )
 from colbert_prf.baselines.lexical.methods import METHODS as TERM_METHODS
-from colbert_prf.baselines.rerank import BertQE, ColbertReranker, ColbertTextReranker, CrossEncoderReranker, PairScorer
+from colbert_prf.baselines.rerank import (
+    BertQE,
+    ColbertReranker,
+    ColbertTextReranker,
+    CrossEncoderReranker,
+    PairScorer,
+    RerankedFeedback,
+)
 from colbert_prf.baselines.single_vector import (
     AverageFeedback,
     MeanEncoder,
@@ -40,7 +47,7 @@ from colbert_prf.experiments.registry import chosen, describe_type, fits, system
 from colbert_prf.feedback import Feedback
 from colbert_prf.feedback.methods import METHODS, make_feedback
 from colbert_prf.progress import progress_bar
-from colbert_prf.search.retriever import EndToEnd, Retriever
+from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.search.searcher import Preset
 from colbert_prf.types import Hits, Ranking
 
@@ -52,6 +59,7 @@ __all__ = [
     "colbert_text_reranker",
     "cross_encoder",
     "fusion",
+    "reranked_feedback",
     "single_vector",
 ]
 
@@ -100,7 +108,7 @@ def colbert(
     given = {"probes": probes, "rescore": rescore, "threads": threads}
     options = {name: value for name, value in given.items() if value is not None}
     searcher = context.searcher(bits, preset=preset, model=model, query_weights=query_weights)
-    return EndToEnd(searcher, feedback=method, **options)
+    return searcher.with_defaults(feedback=method, **options)
 
 
 @system("fusion", like=[Fusion])
@@ -124,14 +132,13 @@ class WithTexts(Retriever):
         self.first = first
         self.context = context
 
-    def search(self, query: str, k: int = 1000) -> Ranking:
+    def search(self, query: str, k: int = DEFAULT_K) -> Ranking:
         """Find the ``k`` best documents."""
         ranking = self.first.search(query, k)
         if not len(ranking) or ranking.hits[0].text is not None:
             return ranking
         doc_ids, texts = ranking.doc_ids, self.context.texts
-        scores = [hit.score for hit in ranking]
-        return replace(ranking, hits=Hits(doc_ids, scores, lambda rank: texts.get(doc_ids[rank])))
+        return replace(ranking, hits=Hits(doc_ids, ranking.scores, lambda rank: texts.get(doc_ids[rank])))
 
 
 def _check_reranker(first: str, depth: int | None = None, feedback: str | None = None, **tuning: Any) -> None:
@@ -175,6 +182,30 @@ def cross_encoder(
     """A cross-encoder over the candidates of another row; ``model`` is what :meth:`PairScorer.load` opens."""
     scorer = PairScorer.load(model, max_length=max_length)
     return CrossEncoderReranker(WithTexts(first, context), scorer, depth=depth)
+
+
+def _check_judged(judge: str, depth: int = 20, weighed: bool = True, feedback: str = "prf", **tuning: Any) -> None:
+    method = _feedback_of(feedback, **tuning)
+    if method is not None and depth < method.feedback_docs:
+        raise InputError(f"depth must be at least feedback_docs, {method.feedback_docs}, found {depth}")
+
+
+@system("reranked-feedback", check=_check_judged, models=("model",))
+def reranked_feedback(
+    context: Context,
+    *,
+    judge: Retriever,
+    depth: int = 20,
+    weighed: bool = True,
+    feedback: str = "prf",
+    bits: int | None = None,
+    model: str | None = None,
+    **tuning: Any,
+) -> Retriever:
+    """ColBERT-PRF from the passages that another row prefers; ``tuning`` has the fields of the feedback method."""
+    method = _feedback_of(feedback, **tuning)
+    assert method is not None
+    return RerankedFeedback(judge, context.searcher(bits, model=model), feedback=method, depth=depth, weighed=weighed)
 
 
 def _check_vectors(model: str | None = None, **given: Any) -> None:

@@ -55,12 +55,17 @@ def tag_of(feedback: Feedback | None, *, preset: str | None = None) -> str:
 
 
 def feedback_facts(feedback: Feedback | None) -> dict[str, Any] | None:
-    """All parameters of a feedback method, the default of ``weight`` or ``beta`` written out, and its name."""
+    """All parameters of a feedback method, the default of ``weight`` or ``beta`` written out, and its name.
+
+    A function among them is told by its name.
+    """
     if feedback is None:
         return None
     names = {kind: name for name, kind in METHODS.items()}
     method, strength = names.get(type(feedback), type(feedback).__name__), feedback.strength
-    return {"method": method, **asdict(feedback), strength.name: strength.value}
+    given = {field.name: getattr(feedback, field.name) for field in fields(feedback)}
+    told = {name: getattr(value, "__name__", type(value).__name__) for name, value in given.items() if callable(value)}
+    return {"method": method, **given, **told, strength.name: strength.value}
 
 
 def _spelled(name: str, value: object) -> str:

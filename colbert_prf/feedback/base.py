@@ -14,13 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
-from colbert_prf.feedback.source import FeedbackSource, source_of
+from colbert_prf.feedback.document_weights import document_weights
+from colbert_prf.feedback.given_texts import with_texts
+from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors, source_of
 from colbert_prf.feedback.strength import Strength
 from colbert_prf.feedback.weighting import is_unnamed
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
-from colbert_prf.types import EncodedQuery, Expansion, ExpansionVector, Ranking, TokenIds, Vectors
+from colbert_prf.types import EncodedDocument, EncodedQuery, Expansion, ExpansionVector, Ranking, TokenIds, Vectors
 
 __all__ = ["Added", "Feedback", "expanded", "likely_tokens", "most_likely", "require_at_least", "require_whole"]
 
@@ -105,6 +107,8 @@ class Feedback(ABC):
         index: Index | MemoryIndex | Snapshot | FeedbackSource,
         *,
         non_relevant: Sequence[str] = (),
+        texts: Sequence[EncodedDocument] = (),
+        weighed: bool = False,
         workers: Workers = ALONE,
     ) -> Expansion:
         """Learn from documents and expand the query.
@@ -120,6 +124,12 @@ class Feedback(ABC):
             Where the documents are. One that was deleted since is passed over.
         non_relevant
             Ids of documents to move away from.
+        texts
+            Encoded texts to learn from as well, see :mod:`colbert_prf.feedback.given_texts`; with no ids in
+            ``ranking``, alone.
+        weighed
+            Whether documents of a :class:`Ranking` count by their scores, such as a re-ranker's: see
+            :mod:`colbert_prf.feedback.document_weights`.
         workers
             What to compute with; it does not change the result.
 
@@ -129,12 +139,19 @@ class Feedback(ABC):
             Without vectors if nothing was found to learn from.
         """
         source = source_of(index)
+        weights = None
         if isinstance(ranking, Ranking):
             wanted = [doc_id for doc_id in ranking.doc_ids if doc_id not in set(non_relevant)]
             positions = _present(source, wanted, self.feedback_docs)
+            if weighed and len(positions):
+                scores = dict(zip(ranking.doc_ids, ranking.scores, strict=True))
+                weights = document_weights([scores[doc_id] for doc_id in source.doc_ids_of(positions)])
         else:
             positions = source.positions(dict.fromkeys(ranking))
-        return self.learn_from(query, positions, source, non_relevant=source.positions(non_relevant), workers=workers)
+        away = source.positions(non_relevant)
+        return self.learn_from(
+            query, positions, source, non_relevant=away, texts=texts, weights=weights, workers=workers
+        )
 
     def learn_from(
         self,
@@ -143,22 +160,39 @@ class Feedback(ABC):
         source: FeedbackSource,
         *,
         non_relevant: npt.NDArray[np.int64],
+        texts: Sequence[EncodedDocument] = (),
+        weights: npt.NDArray[np.float64] | None = None,
         workers: Workers = ALONE,
     ) -> Expansion:
-        """Expand the query from all of some documents, given by their positions; see :meth:`expand`."""
-        learnt = np.array([place for place in positions.tolist() if source.has_vectors(place)], np.int64)
-        if not len(learnt):
+        """Expand the query from all of some documents, given by their positions, and texts; see :meth:`expand`.
+
+        ``weights`` (num_documents,) say how much each of the documents counts.
+        """
+        known = np.array([source.has_vectors(place) for place in positions.tolist()], np.bool_)
+        learnt = positions[known]
+        texts = [text for text in texts if len(text)]
+        if not len(learnt) and not texts:
             return Expansion(query)
-        expansion = self._learn(query, learnt, source, workers)
+        feedback, doc_ids = (source.vectors_of(learnt) if len(learnt) else None), source.doc_ids_of(learnt)
+        if feedback is not None and weights is not None:
+            feedback = feedback._replace(weights=weights[known])
+        if texts or feedback is None:
+            feedback, doc_ids = with_texts(feedback, doc_ids, texts, source)
+        expansion = self._learn(query, feedback, doc_ids, source, workers)
         if len(non_relevant) and len(expansion):
             expansion = self._pushed(expansion, source, non_relevant)
         return expansion
 
     @abstractmethod
     def _learn(
-        self, query: EncodedQuery, positions: npt.NDArray[np.int64], source: FeedbackSource, workers: Workers
+        self,
+        query: EncodedQuery,
+        feedback: FeedbackVectors,
+        doc_ids: Sequence[str],
+        source: FeedbackSource,
+        workers: Workers,
     ) -> Expansion:
-        """Expand a query from at least one document; each has vectors."""
+        """Expand a query from the vectors of at least one document; each has some."""
 
     def weights_of(self, query: EncodedQuery, sigmas: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
         """The weights of expansion vectors with these σ, finite and not negative as they are."""

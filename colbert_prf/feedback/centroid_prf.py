@@ -6,6 +6,7 @@ are weighed by TF-IDF and chosen by maximal marginal relevance (Carbonell and Go
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from colbert_prf.errors import InputError
 from colbert_prf.feedback.base import Added, Feedback, expanded, likely_tokens
-from colbert_prf.feedback.source import FeedbackSource, SnapshotSource, sources_of
+from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors, SnapshotSource, sources_of
 from colbert_prf.feedback.strength import DEFAULT_OF_CENTROIDS, Strength
 from colbert_prf.feedback.weighting import inverse_frequency
 from colbert_prf.kernels.parallel import Workers
@@ -28,7 +29,8 @@ class CentroidPRF(Feedback):
 
     A centroid c that n_c of N documents have, and tf(c) vectors of the feedback documents, scores
     tf(c) · ln((N + 1) / (n_c + 1)). Vectors are chosen one after the other by the largest
-    λ · score / largest score - (1 - λ) · largest cosine with those chosen before.
+    λ · score / largest score - (1 - λ) · largest cosine with those chosen before. Where documents have weights, a
+    vector counts as much as its document in tf(c).
 
     What every method has is described in :class:`Feedback`.
 
@@ -56,13 +58,19 @@ class CentroidPRF(Feedback):
         return DEFAULT_OF_CENTROIDS
 
     def _learn(
-        self, query: EncodedQuery, positions: npt.NDArray[np.int64], source: FeedbackSource, workers: Workers
+        self,
+        query: EncodedQuery,
+        feedback: FeedbackVectors,
+        doc_ids: Sequence[str],
+        source: FeedbackSource,
+        workers: Workers,
     ) -> Expansion:
         if not isinstance(source, SnapshotSource):
             raise InputError("CentroidPRF needs an index folder, whose codec has centroids; ColbertPRF does not")
-        names, feedback = source.doc_ids_of(positions), source.vectors_of(positions)
         codes = feedback.codes
         found, numbers, counts = np.unique(codes, return_inverse=True, return_counts=True)
+        if feedback.weights is not None:
+            counts = np.bincount(numbers, feedback.weights[feedback.documents])
         scores = counts * inverse_frequency(source.centroid_frequencies, found, source.num_documents)
         words = ~np.isin(feedback.token_ids, list(source.special_ids))
         kept = (np.bincount(numbers[words], minlength=len(found)) > 0) & (scores > 0)
@@ -72,8 +80,8 @@ class CentroidPRF(Feedback):
         members = [np.flatnonzero(codes == found[number]) for number in chosen]
         likely = [likely_tokens(feedback.token_ids[rows], source.special_ids) for rows in members]
         token_ids = np.array([tokens[0][0] for tokens in likely], dtype=np.int32)
-        sources = [sources_of(rows, names, feedback) for rows in members]
-        return expanded(self, query, Added(vectors[chosen], token_ids, scores[chosen], likely, sources), names)
+        sources = [sources_of(rows, doc_ids, feedback) for rows in members]
+        return expanded(self, query, Added(vectors[chosen], token_ids, scores[chosen], likely, sources), doc_ids)
 
 
 def most_marginal(vectors: Vectors, scores: npt.NDArray[np.float64], count: int, relevance: float) -> list[int]:

@@ -6,6 +6,7 @@ Wang, Macdonald, Tonellotto and Ounis, Pseudo-Relevance Feedback for Multiple Re
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -22,12 +23,12 @@ from colbert_prf.feedback.clustering import (
     represent,
     represent_as_published,
 )
-from colbert_prf.feedback.naming import Names, look_up
+from colbert_prf.feedback.naming import Names, Sigma, look_up
 from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors, sources_of
 from colbert_prf.feedback.strength import DEFAULT, DEFAULT_AS_PUBLISHED, Strength
-from colbert_prf.feedback.weighting import WEIGHTINGS, Weighting, weigh
+from colbert_prf.feedback.weighting import WEIGHTINGS, Weighting, WeightingFunction, weigh
 from colbert_prf.kernels.parallel import Workers
-from colbert_prf.types import EncodedQuery, Expansion
+from colbert_prf.types import EncodedQuery, Expansion, TokenIds
 
 __all__ = ["ColbertPRF"]
 
@@ -60,7 +61,9 @@ class ColbertPRF(Feedback):
     clustering
         ``kmeans``, or with real vectors ``kmeans-closest`` and ``kmedoids``, which keep their own tokens.
     weighting
-        σ by ``idf``, ``ictf`` or ``cosine``.
+        σ by ``idf``, ``ictf`` or ``cosine``; or a function ``(vectors, token_ids, statistics) -> sigmas``, see
+        :class:`~colbert_prf.feedback.weighting.WeightingFunction`. Where documents have weights, σ is multiplied by the
+        mean weight of the vectors of the cluster.
     seed
         Of the clustering; the same seed gives the same expansion on any number of threads.
     compat
@@ -82,7 +85,7 @@ class ColbertPRF(Feedback):
     clusters: int = 24
     neighbours: int = 10
     clustering: Clustering = "kmeans"
-    weighting: Weighting = "idf"
+    weighting: Weighting | WeightingFunction = "idf"
     seed: int = 42
     compat: Literal["paper"] | None = None
 
@@ -93,21 +96,26 @@ class ColbertPRF(Feedback):
         require_whole(0, "seed", self.seed, largest=None)
         for name, value, known in (
             ("clustering", self.clustering, CLUSTERINGS),
-            ("weighting", self.weighting, WEIGHTINGS),
             ("compat", self.compat, (None, "paper")),
         ):
             if value not in known:
                 raise InputError(f"{name} must be one of {known}, found {value!r}")
+        if not callable(self.weighting) and self.weighting not in WEIGHTINGS:
+            raise InputError(f"weighting must be one of {WEIGHTINGS} or a function, found {self.weighting!r}")
 
     @property
     def _default_strength(self) -> Strength:
         return DEFAULT_AS_PUBLISHED if self.compat == "paper" else DEFAULT
 
     def _learn(
-        self, query: EncodedQuery, positions: npt.NDArray[np.int64], source: FeedbackSource, workers: Workers
+        self,
+        query: EncodedQuery,
+        feedback: FeedbackVectors,
+        doc_ids: Sequence[str],
+        source: FeedbackSource,
+        workers: Workers,
     ) -> Expansion:
-        feedback, doc_ids = source.vectors_of(positions), source.doc_ids_of(positions)  # line 2 of Algorithm 2
-        found = self._represent(feedback, workers)  # line 4
+        found = self._represent(feedback, workers)  # line 4 of Algorithm 2; line 2 is done
         names = self._name(query, feedback, found, source, workers)  # lines 5 to 8
         chosen = names.order[: self.expansion_vectors]  # line 9
         added = Added(
@@ -133,8 +141,31 @@ class ColbertPRF(Feedback):
         workers: Workers,
     ) -> Names:
         """The tokens that representatives stand for, at least of those to be added."""
-        sigma = partial(weigh, self.weighting, query, found.vectors, source=source)
+        sigma = _sigma_of(self.weighting, query, feedback, found, source)
         if found.token_ids is not None:
             return Names.of(found.token_ids[:, np.newaxis], sigma, source.special_ids)
-        likely = None if self.compat == "paper" else self.expansion_vectors
+        likely = None if self.compat == "paper" or callable(self.weighting) else self.expansion_vectors
         return look_up(found.vectors, feedback, source, self.neighbours, sigma, workers, likely=likely)
+
+
+def _sigma_of(
+    weighting: Weighting | WeightingFunction,
+    query: EncodedQuery,
+    feedback: FeedbackVectors,
+    found: Representatives,
+    source: FeedbackSource,
+) -> Sigma:
+    """Gives σ of the representatives with given tokens, times the mean weight of their vectors where these have any."""
+    sigma = partial(weigh, weighting, query, found.vectors, source=source)
+    if feedback.weights is None:
+        return sigma
+    used = found.labels >= 0
+    labels, size = found.labels[used], len(found.vectors)
+    counts = np.bincount(labels, minlength=size)
+    sums = np.bincount(labels, feedback.weights[feedback.documents[used]], minlength=size)
+    means = np.where(counts, sums / np.maximum(counts, 1), 1.0)
+
+    def weighed(token_ids: TokenIds) -> npt.NDArray[np.float64]:
+        return sigma(token_ids) * means.reshape(-1, *[1] * (token_ids.ndim - 1))
+
+    return weighed

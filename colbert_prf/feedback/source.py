@@ -35,7 +35,8 @@ class FeedbackVectors(NamedTuple):
 
     ``positions`` (num_documents,) of the documents; for each vector ``vectors`` (n, dim), ``token_ids`` (n,), in
     ``documents`` (n,) the number of its document, in the order they were given, and in ``places`` (n,) its own there.
-    ``codes`` (n,) are the centroids of the codec, -1 where there is none.
+    ``codes`` (n,) are the centroids of the codec, -1 where there is none. ``weights`` (num_documents,), 1 on average,
+    say how much each document counts; all alike if left out.
     """
 
     positions: npt.NDArray[np.int64]
@@ -44,12 +45,13 @@ class FeedbackVectors(NamedTuple):
     documents: npt.NDArray[np.int64]
     places: npt.NDArray[np.int64]
     codes: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float64] | None = None
 
     def only(self, rows: npt.NDArray[np.int64]) -> FeedbackVectors:
         """Some of the vectors."""
-        _, vectors, token_ids, documents, places, codes = self
+        _, vectors, token_ids, documents, places, codes, weights = self
         return FeedbackVectors(
-            self.positions, vectors[rows], token_ids[rows], documents[rows], places[rows], codes[rows]
+            self.positions, vectors[rows], token_ids[rows], documents[rows], places[rows], codes[rows], weights
         )
 
 

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from colbert_prf.errors import InputError
 from colbert_prf.feedback.source import FeedbackSource
 from colbert_prf.types import EncodedQuery, TokenIds, Vectors
 
-__all__ = ["UNNAMED", "WEIGHTINGS", "Weighting", "inverse_frequency", "is_unnamed", "weigh"]
+__all__ = [
+    "UNNAMED",
+    "WEIGHTINGS",
+    "Statistics",
+    "Weighting",
+    "WeightingFunction",
+    "inverse_frequency",
+    "is_unnamed",
+    "weigh",
+]
 
 Weighting = Literal["idf", "ictf", "cosine"]
 WEIGHTINGS: tuple[str, ...] = get_args(Weighting)
@@ -19,8 +30,58 @@ UNNAMED = -1.0
 """In place of σ where there is no token."""
 
 
+@dataclass(frozen=True)
+class Statistics:
+    """What is known of the query and the collection where σ is computed.
+
+    Parameters
+    ----------
+    query
+        What was asked.
+    source
+        The collection.
+    """
+
+    query: EncodedQuery
+    source: FeedbackSource
+
+    @property
+    def num_documents(self) -> int:
+        """How many documents there are, N."""
+        return self.source.num_documents
+
+    @property
+    def document_frequencies(self) -> npt.NDArray[np.int64]:
+        """In how many documents each token is, N_t; a token beyond the end is in none."""
+        return self.source.document_frequencies
+
+    @property
+    def collection_frequencies(self) -> npt.NDArray[np.int64]:
+        """How often each token occurs; read from all documents at the first use."""
+        return self.source.collection_frequencies
+
+
+class WeightingFunction(Protocol):
+    """A weighting of one's own: the σ of expansion vectors.
+
+    A learned weighting needs no more, such as that of CWPRF (Wang, MacAvaney, Macdonald and Ounis, Effective
+    Contrastive Weighting for Dense Query Expansion, ACL 2023).
+    """
+
+    def __call__(self, vectors: Vectors, token_ids: TokenIds, statistics: Statistics, /) -> npt.ArrayLike:
+        """Give σ of each vector, finite and not negative, of shape (num_vectors,).
+
+        ``vectors`` (num_vectors, dim) are those that may be added, ``token_ids`` (num_vectors,) the tokens they stand
+        for; one below 0 is none, and the vector is dropped whatever its σ.
+        """
+
+
 def weigh(
-    method: Weighting, query: EncodedQuery, vectors: Vectors, token_ids: TokenIds, source: FeedbackSource
+    method: Weighting | WeightingFunction,
+    query: EncodedQuery,
+    vectors: Vectors,
+    token_ids: TokenIds,
+    source: FeedbackSource,
 ) -> npt.NDArray[np.float64]:
     """σ of each vector, with one token or with each of several; not negative, but :data:`UNNAMED` without a token.
 
@@ -28,7 +89,8 @@ def weigh(
     ----------
     method
         ``idf``: ln((N + 1) / (N_t + 1)), the paper's, with N documents of which N_t have the token. ``ictf``: the same
-        with all tokens and the occurrences of this one. ``cosine``: the mean cosine with the vectors of the query.
+        with all tokens and the occurrences of this one. ``cosine``: the mean cosine with the vectors of the query. Or
+        a function, for one token of each vector.
     query
         What was asked.
     vectors, token_ids
@@ -42,6 +104,8 @@ def weigh(
     sigmas
         Of the shape of ``token_ids``.
     """
+    if callable(method):
+        return _weighed_by(method, query, vectors, token_ids, source)
     frequencies, total = source.document_frequencies, source.num_documents
     if method == "ictf":
         frequencies = source.collection_frequencies
@@ -53,6 +117,20 @@ def weigh(
         cosines = np.maximum((vectors @ query.vectors.T / lengths).mean(axis=1), 0)
         sigmas = np.where(unnamed, UNNAMED, cosines.reshape(-1, *[1] * (token_ids.ndim - 1)))
     return np.asarray(sigmas)
+
+
+def _weighed_by(
+    function: WeightingFunction, query: EncodedQuery, vectors: Vectors, token_ids: TokenIds, source: FeedbackSource
+) -> npt.NDArray[np.float64]:
+    """The σ that a function gives, checked."""
+    sigmas = np.asarray(function(vectors, token_ids, Statistics(query, source)), np.float64)
+    if sigmas.shape != token_ids.shape:
+        raise InputError(
+            f"a weighting gives one σ for each of {len(token_ids)} vectors, found an array of shape {sigmas.shape}"
+        )
+    if len(wrong := sigmas[~(np.isfinite(sigmas) & (sigmas >= 0))]):
+        raise InputError(f"a weighting gives finite σ of at least 0, found {wrong[0]}")
+    return np.where(is_unnamed(token_ids, source.special_ids), UNNAMED, sigmas)
 
 
 def is_unnamed(token_ids: TokenIds, special_ids: Collection[int]) -> npt.NDArray[np.bool_]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BITS",
+    "DEFAULT_BITS",
     "MAX_CENTROIDS",
     "Codec",
     "all_cores",
@@ -40,6 +41,8 @@ __all__ = [
 ]
 
 BITS = (2, 4, 16)
+DEFAULT_BITS = 4
+"""Of every index that is not told otherwise."""
 MAX_CENTROIDS = 1 << 16
 """So that a code always takes two bytes; reached at 2^27 vectors, with two bits at 2^25."""
 FEW_BITS = 2

@@ -12,7 +12,7 @@ from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
 from colbert_prf.index.builder import BuildOptions, create_index
 from colbert_prf.index.changes import is_full, merge_segments, retrain_codec, warn_if_outgrown, write_records
-from colbert_prf.index.codec import Codec
+from colbert_prf.index.codec import DEFAULT_BITS, Codec
 from colbert_prf.index.manifest import ModelInfo, Settings
 from colbert_prf.index.model import check_model, load_model, model_info
 from colbert_prf.index.reader import IndexReader
@@ -51,7 +51,7 @@ class Index(IndexReader):
     >>> index = Index.create(Path(folder.name, "my.index"), documents, bits=4)
     >>> index.add([("tank", "A tank holds forty litres.", {"source": "shop"})])
     >>> index.delete(["bank"])
-    >>> index.num_documents, index.generation, index.metadata(2)
+    >>> index.num_documents, index.generation, index.metadata("tank")
     (2, 3, {'source': 'shop'})
     >>> index.upsert([("tank", "A tank holds fifty litres.")])  # replaced in one step
     >>> index.merge()
@@ -96,7 +96,7 @@ class Index(IndexReader):
         documents: Documents,
         *,
         encoder: Encoder | None = None,
-        bits: int = 2,
+        bits: int = DEFAULT_BITS,
         texts: bool = True,
         resume: bool = False,
         progress: bool = True,
@@ -151,7 +151,7 @@ class Index(IndexReader):
         path: str | os.PathLike[str],
         encoded: EncodedDocuments,
         *,
-        bits: int = 2,
+        bits: int = DEFAULT_BITS,
         vocabulary_size: int | None = None,
         fingerprint: str | None = None,
         special_ids: Iterable[int] = (),

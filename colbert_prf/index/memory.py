@@ -120,12 +120,15 @@ class MemoryIndex:
         """The ids of some documents."""
         return [self.doc_ids[position] for position in positions.tolist()]
 
-    def text(self, position: int) -> str | None:
-        """The text of a document, where texts are kept."""
+    def text(self, document: str | int) -> str | None:
+        """The text of a document, by its id or position, where texts are kept."""
+        position = int(self.positions([document])[0]) if isinstance(document, str) else document
         return self.texts[position] if self.texts else None
 
-    def metadata(self, position: int) -> dict[str, Any]:
+    def metadata(self, document: str | int) -> dict[str, Any]:
         """An index in memory keeps no metadata."""
+        if isinstance(document, str):
+            self.positions([document])
         return {}
 
     def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:

@@ -20,7 +20,11 @@ __all__ = ["IndexReader"]
 
 
 class IndexReader(StoredIndex[Snapshot]):
-    """Reads one generation; each call sees the one that is current when it begins."""
+    """Reads one generation; each call sees the one that is current when it begins.
+
+    A document is named by its id. Positions, which count from 0 over all segments and change with a merge, are what
+    the library works with inside; where an id is taken, so is a position.
+    """
 
     def info(self) -> IndexInfo:
         """What the index is made of."""
@@ -75,26 +79,30 @@ class IndexReader(StoredIndex[Snapshot]):
         """The id of a document."""
         return self._snapshot.doc_id(position)
 
-    def text(self, position: int) -> str | None:
-        """The text of a document, where texts are kept."""
-        return self._snapshot.text(position)
+    def text(self, document: str | int) -> str | None:
+        """The text of a document, by its id or position, where texts are kept."""
+        return self._snapshot.text(self._position(document))
 
-    def metadata(self, position: int) -> dict[str, Any]:
-        """The metadata of a document; empty where it has none."""
-        return self._snapshot.metadata(position)
+    def metadata(self, document: str | int) -> dict[str, Any]:
+        """The metadata of a document, by its id or position; empty where it has none."""
+        return self._snapshot.metadata(self._position(document))
 
     def positions(self, doc_ids: Iterable[str]) -> npt.NDArray[np.int64]:
         """The positions of live documents; an unknown id is an :class:`InputError` that names it."""
         return self._snapshot.positions(doc_ids)
 
-    def vectors(self, position: int) -> Vectors:
-        """The decoded vectors of a document, of shape (num_tokens, dim)."""
-        return self._snapshot.vectors(position)
+    def vectors(self, document: str | int) -> Vectors:
+        """The decoded vectors of a document, by its id or position, of shape (num_tokens, dim)."""
+        return self._snapshot.vectors(self._position(document))
 
-    def token_ids(self, position: int) -> TokenIds:
-        """The token of each vector of a document, of shape (num_tokens,)."""
-        return self._snapshot.token_ids(position)
+    def token_ids(self, document: str | int) -> TokenIds:
+        """The token of each vector of a document, by its id or position, of shape (num_tokens,)."""
+        return self._snapshot.token_ids(self._position(document))
 
     def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:
         """Score every position exactly on decoded vectors, of shape (num_positions,); minus infinity if deleted."""
         return self._snapshot.score(query)
+
+    def _position(self, document: str | int) -> int:
+        """The position of a document; an unknown or deleted id is an :class:`InputError` that names it."""
+        return int(self._snapshot.positions([document])[0]) if isinstance(document, str) else document

@@ -15,7 +15,6 @@ from colbert_prf.baselines.rerank import BertQE, PairScorer
 from colbert_prf.errors import InputError
 from colbert_prf.pyterrier.component import Component
 from colbert_prf.pyterrier.frames import answered, query_groups, rescored
-from colbert_prf.search.retriever import EndToEnd
 from colbert_prf.types import Hit, Ranking
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ class BertQEScorer(Component):
     @cached_property
     def _system(self) -> BertQE:
         tuning = {name: value for name, value in self.parameters().items() if name != "index"}
-        return BertQE(EndToEnd(self.index.searcher), self.index.searcher, **tuning)
+        return BertQE(self.index.searcher, self.index.searcher, **tuning)
 
 
 class CrossEncoderScorer(Component):

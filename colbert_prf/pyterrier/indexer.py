@@ -12,6 +12,7 @@ import pyterrier as pt
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
 from colbert_prf.index import Index
+from colbert_prf.index.codec import DEFAULT_BITS
 from colbert_prf.pyterrier.component import Component
 from colbert_prf.search.searcher import Preset
 
@@ -55,7 +56,7 @@ class ColbertIndexer(Component, pt.Indexer):
         path: str | os.PathLike[str],
         *,
         model: str | None = None,
-        bits: int = 2,
+        bits: int = DEFAULT_BITS,
         text_field: str | Sequence[str] = "text",
         metadata: Sequence[str] = (),
         texts: bool = True,

@@ -6,6 +6,7 @@ Wang, Macdonald, Tonellotto and Ounis, Pseudo-Relevance Feedback for Multiple Re
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from colbert_prf.search.effort import Effort
 from colbert_prf.search.engine import Found
 from colbert_prf.search.first_pass import FirstPass
 from colbert_prf.search.scorer import check_scores
-from colbert_prf.types import EncodedQuery, Expansion
+from colbert_prf.types import EncodedDocument, EncodedQuery, Expansion
 
 __all__ = ["Answer", "Learner", "search_with_feedback"]
 
@@ -46,6 +47,10 @@ class Learner:
         Positions of documents a person has marked.
     rescore
         Documents the Ranker scores exactly, where that is a choice; it chooses by default.
+    texts
+        Encoded texts to learn from, as :mod:`colbert_prf.feedback.given_texts` says.
+    with_passages
+        Whether it learns from the best of the first pass as well where there are texts.
     """
 
     method: Feedback
@@ -53,11 +58,15 @@ class Learner:
     relevant: npt.NDArray[np.int64]
     non_relevant: npt.NDArray[np.int64]
     rescore: int | None = None
+    texts: Sequence[EncodedDocument] = ()
+    with_passages: bool = False
 
     @property
     def num_best(self) -> int:
-        """Documents of the first pass it may learn from; none if some are marked as relevant."""
-        return 0 if len(self.relevant) else self.method.feedback_docs + len(self.non_relevant)
+        """Documents of the first pass it may learn from; none if some are marked as relevant or there are texts."""
+        if len(self.relevant) or (self.texts and not self.with_passages):
+            return 0
+        return self.method.feedback_docs + len(self.non_relevant)
 
     @property
     def depth(self) -> int:
@@ -65,13 +74,13 @@ class Learner:
         return max(self.num_best, (self.method.rerank_depth or 0) if self.method.rerank else 0)
 
     def expand(self, query: EncodedQuery, best: Found, workers: Workers) -> Expansion:
-        """Learn from the documents marked as relevant, or else from the best that are not marked."""
+        """Learn from the texts and the documents marked as relevant, or else from the best that are not marked."""
         positions = self.relevant
-        if not len(positions):
+        if self.num_best:
             unmarked = ~np.isin(best.positions, self.non_relevant) if len(self.non_relevant) else slice(None)
             positions = best.positions[unmarked][: self.method.feedback_docs]
         expansion = self.method.learn_from(
-            query, positions, self.source, non_relevant=self.non_relevant, workers=workers
+            query, positions, self.source, non_relevant=self.non_relevant, texts=self.texts, workers=workers
         )
         check_scores(expansion.query, "lower the weight, beta or push of feedback, or all weights of the query")
         return expansion

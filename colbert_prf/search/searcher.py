@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from threading import Event
 from time import perf_counter
+from types import TracebackType
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -15,8 +18,10 @@ import numpy.typing as npt
 
 from colbert_prf.encoder import Encoder
 from colbert_prf.encoder.base import available_cores
+from colbert_prf.encoder.ordered import ordered_map
 from colbert_prf.errors import InputError
 from colbert_prf.feedback import Feedback
+from colbert_prf.feedback.methods import make_feedback
 from colbert_prf.feedback.source import source_of
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.snapshot import Snapshot
@@ -27,8 +32,9 @@ from colbert_prf.search.explain import explain_hit
 from colbert_prf.search.first_pass import CompressedPass, ExactPass, FirstPass, PaperPass
 from colbert_prf.search.ivfpq import BITS, PaperEngine
 from colbert_prf.search.prf_search import Learner, search_with_feedback
+from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.search.scorer import check_scores
-from colbert_prf.types import EncodedQuery, Explanation, Hits, Ranking
+from colbert_prf.types import EncodedDocument, EncodedQuery, Explanation, Hits, Ranking
 
 __all__ = ["PRESETS", "Preset", "Searcher"]
 
@@ -40,15 +46,21 @@ LARGEST = 2**31 - 1
 """Of a number of documents, centroids or threads; no index has so many, and kernels count in 64 bits."""
 
 
-class Searcher:
+class Searcher(Retriever):
     """Answers queries over an index; a search never changes the next one, and many threads may search at once.
+
+    It is a :class:`Retriever`: what it is given here besides the index holds for every search that does not say
+    otherwise, so that ``Searcher(index, feedback="prf")`` is a system that others build on. It has threads of its own:
+    :meth:`close` ends them, and so does leaving a ``with`` block.
 
     Parameters
     ----------
     index
         What to search: an index on disk, or one in memory, which is scored exactly.
+    k, feedback, probes, rescore
+        As in :meth:`search`.
     threads
-        Threads per search unless the search says otherwise; as many as there are cores if left out.
+        Threads per search; as many as there are cores if left out.
     preset
         ``"paper"`` for the search of the authors of ColBERT-PRF, to compare with: see
         :mod:`colbert_prf.search.ivfpq`. It needs an index with ``bits=16``; its first search builds a
@@ -61,12 +73,13 @@ class Searcher:
     Raises
     ------
     InputError
-        If the preset is unknown or the index does not suit it.
+        If the preset is unknown or the index does not suit it, or a default is not what a search takes.
 
     Examples
     --------
     >>> index = MemoryIndex.create([("a", "Goldfish grow all their life."), ("b", "Bank rates fell.")])
-    >>> Searcher(index).search("do fish grow", k=1).doc_ids
+    >>> with Searcher(index) as searcher:
+    ...     searcher.search("do fish grow", k=1).doc_ids
     ['a']
     """
 
@@ -74,6 +87,10 @@ class Searcher:
         self,
         index: Index | MemoryIndex,
         *,
+        k: int = DEFAULT_K,
+        feedback: Feedback | str | None = None,
+        probes: int | None = None,
+        rescore: int | None = None,
         threads: int | None = None,
         preset: Preset | None = None,
         progress: bool = True,
@@ -83,31 +100,76 @@ class Searcher:
         self.query_weights = query_weights
         self.preset = _checked_preset(preset, index)
         self._paper = PaperEngine(progress=progress) if self.preset == "paper" else None
-        self.threads = _positive_or_none("threads", threads) or available_cores()
         self._pool = ThreadPoolExecutor(max(1, available_cores()), thread_name_prefix="colbert-prf")
+        self._owns_pool, self._closed = True, Event()
+        self._set_defaults(k, feedback, probes, rescore, threads)
+
+    def _set_defaults(
+        self, k: int, feedback: Feedback | str | None, probes: int | None, rescore: int | None, threads: int | None
+    ) -> None:
+        self.k = _positive("k", k)
+        self.feedback = _method_of(feedback)
+        self.probes = _positive_or_none("probes", probes)
+        self.rescore = _positive_or_none("rescore", rescore)
+        self.threads = _positive_or_none("threads", threads) or available_cores()
+
+    def with_defaults(self, **defaults: Any) -> Searcher:
+        """The same searcher with other defaults: ``k``, ``feedback``, ``probes``, ``rescore``, ``threads``.
+
+        It shares the threads of this one, so that one searcher serves as many systems; closing it leaves these alone.
+
+        >>> searcher = Searcher(MemoryIndex.create([("a", "Goldfish grow all their life."), ("b", "Bank rates fell.")]))
+        >>> searcher.with_defaults(k=1).search("do fish grow").doc_ids
+        ['a']
+        """
+        known = {name: getattr(self, name) for name in ("k", "feedback", "probes", "rescore", "threads")}
+        if unknown := [name for name in defaults if name not in known]:
+            raise InputError(f"a searcher has no default {unknown[0]!r}; it has {', '.join(known)}")
+        changed = copy.copy(self)
+        changed._owns_pool = False
+        changed._set_defaults(**{**known, **defaults})
+        return changed
+
+    def close(self) -> None:
+        """End the threads; a search after that is an :class:`InputError`."""
+        if self._owns_pool:
+            self._closed.set()
+            self._pool.shutdown()
+
+    def __enter__(self) -> Searcher:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def search(
         self,
         query: str | EncodedQuery,
-        k: int = 10,
+        k: int | None = None,
         *,
         probes: int | None = None,
         rescore: int | None = None,
         threads: int | None = None,
         allowed: Iterable[str] | None = None,
         where: Predicate | None = None,
-        feedback: Feedback | None = None,
+        feedback: Feedback | str | Literal[False] | None = None,
         relevant: Sequence[str] = (),
         non_relevant: Sequence[str] = (),
+        feedback_texts: Sequence[str | EncodedDocument] = (),
+        with_passages: bool = False,
     ) -> Ranking:
         """Find the ``k`` best documents.
+
+        What is left out is as the searcher was told, and by default as said here.
 
         Parameters
         ----------
         query
             A text, encoded with the index's own model; or an encoded query with any weights.
         k
-            How many; fewer come back only if fewer exist.
+            How many, by default 10; fewer come back only if fewer exist.
         probes
             Centroids per query vector whose documents are looked at; by default all documents of an index of up to ten
             million vectors, then 2, 4 or 16 for k up to 10, 100 or more. With the preset ``paper``, lists of the FAISS
@@ -125,51 +187,121 @@ class Searcher:
             A test of a document's metadata: only documents that pass may be found. It is called for every document, so
             prefer ``allowed`` where the same filter serves many queries.
         feedback
-            Learn from what was found and search again, for example ``ColbertPRF()``. The answer then has an
-            ``expansion``, and in ``before`` the ranking of the first pass.
+            Learn from what was found and search again: a method such as ``ColbertPRF()``, or the name of one with its
+            defaults, ``"prf"`` or ``"centroid"``; False for none, whatever the searcher was told. The answer then has
+            an ``expansion``, and in ``before`` the ranking of the first pass.
         relevant, non_relevant
             Ids of documents a person has marked: ``feedback`` learns from the former, all of them, instead of from the
             best of the first pass, and moves away from the latter.
+        feedback_texts
+            Texts that ``feedback`` learns from as if they were passages, such as answers that a language model wrote,
+            instead of from the best of the first pass; see :mod:`colbert_prf.feedback.given_texts`.
+        with_passages
+            With ``feedback_texts``: learn from the best of the first pass as well.
 
         Raises
         ------
         InputError
             If a number is not positive or beyond 2³¹ - 1, a document id is unknown, the query's vectors are of another
             dim or its weights so large that a float32 may not hold a score, documents are marked without a feedback
-            method, or ``rescore`` is given to the preset ``paper``.
+            method, ``rescore`` is given to the preset ``paper``, or the searcher is closed.
         """
-        k, timings = _positive("k", k), dict[str, float]()
+        if self._closed.is_set():
+            raise InputError("the searcher is closed; make another with Searcher(index)")
+        k, timings = self.k if k is None else _positive("k", k), dict[str, float]()
+        method = self.feedback if feedback is None else _method_of(feedback)
         if isinstance(query, str):
             started = perf_counter()
             query = self.encode(query)
             timings["encode"] = perf_counter() - started
         query = self._checked(query)
-        probes, rescore = _positive_or_none("probes", probes), _positive_or_none("rescore", rescore)
+        probes = _positive_or_none("probes", probes) or self.probes
+        rescore = _positive_or_none("rescore", rescore) or self.rescore
         if self.preset == "paper" and rescore is not None:
             raise InputError("the preset 'paper' scores every candidate exactly: leave rescore out, or use no preset")
-        relevant, non_relevant = _marked(feedback, relevant, non_relevant)
+        relevant, non_relevant = _marked(method, relevant, non_relevant)
+        texts = self._encoded_texts(method, feedback_texts, with_passages)
         threads = _positive_or_none("threads", threads) or self.threads
         filters = _Filters(None if allowed is None else _ids("allowed", allowed), where)
         # One generation for the whole search, whatever writers do meanwhile.
         source = self.index if isinstance(self.index, MemoryIndex) else self.index.snapshot
         learner = None
-        if feedback is not None:
+        if method is not None:
             marked, unwanted = (source.positions(dict.fromkeys(ids)) for ids in (relevant, non_relevant))
-            learner = Learner(feedback, source_of(source), marked, unwanted, rescore)
+            learner = Learner(method, source_of(source), marked, unwanted, rescore, texts, with_passages)
         if self.preset != "paper":
             probes = probes or default_probes(k, self.index.num_vectors)
         rescore = rescore or default_rescore(max(k, learner.depth if learner else 0))
         effort = Effort(probes, rescore, threads, self._pool, timings)
         return self._ranking(source, query, k, effort, filters, learner)
 
-    def explain(self, query: str | EncodedQuery, doc_id: str) -> Explanation:
-        """Tell which token of a document each query vector matched, and what that gave to its score."""
-        return explain_hit(self.index, self._checked(self.encode(query) if isinstance(query, str) else query), doc_id)
+    def search_many(
+        self, queries: Iterable[str | EncodedQuery], k: int | None = None, **options: Any
+    ) -> Iterator[Ranking]:
+        """Answer queries on all threads of the searcher, each query on one, so that later ones are encoded meanwhile.
+
+        Rankings come in the order of the queries and are those of :meth:`search`. Queries are read as they are needed,
+        and at most eight a thread are under way.
+
+        Parameters
+        ----------
+        queries
+            Texts or encoded queries, of any number.
+        k, options
+            As in :meth:`search`, for all queries; ``threads`` are queries at once.
+
+        Examples
+        --------
+        >>> searcher = Searcher(MemoryIndex.create([("a", "Goldfish grow all their life."), ("b", "Bank rates fell.")]))
+        >>> [ranking.doc_ids for ranking in searcher.search_many(["do fish grow", "rates of a bank"], k=1)]
+        [['a'], ['b']]
+        """
+        threads = _positive_or_none("threads", options.pop("threads", None)) or self.threads
+        return ordered_map(lambda query: self.search(query, k, threads=1, **options), queries, threads=threads)
+
+    def explain(self, query: str | EncodedQuery, doc_id: str, k: int | None = None) -> Explanation:
+        """Tell which token of a document each query vector matched, and what that gave to its score.
+
+        Parameters
+        ----------
+        query
+            A text or an encoded query. Where the searcher has feedback, what it adds to a text counts; an encoded
+            query, such as ``ranking.encoded_query``, is explained as it is.
+        doc_id
+            The document.
+        k
+            Of the search that found it: what feedback learns from may depend on it.
+        """
+        if isinstance(query, str):
+            query = self.encode(query) if self.feedback is None else self.search(query, k).encoded_query
+        return explain_hit(self.index, self._checked(query), doc_id)
 
     def encode(self, text: str) -> EncodedQuery:
         """Encode a query with the index's own model."""
         query = self.encoder.encode_query(text)
         return query if self.query_weights else EncodedQuery(query.token_ids, query.vectors)
+
+    def _encoded_texts(
+        self, method: Feedback | None, given: Sequence[str | EncodedDocument], with_passages: bool
+    ) -> list[EncodedDocument]:
+        """The texts feedback learns from, encoded and checked."""
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise InputError(
+                f"feedback_texts must be a sequence of texts, such as ['Carp live long.'], found {given!r}"
+            )
+        texts = list(given)
+        if method is None and texts:
+            raise InputError("feedback_texts need a feedback method: give feedback=ColbertPRF()")
+        if with_passages and not texts:
+            raise InputError(
+                "with_passages goes with feedback_texts; without these feedback learns from passages anyway"
+            )
+        raw = [text for text in texts if not isinstance(text, EncodedDocument)]
+        encoded = self.encoder.encode_documents(raw) if raw else iter(())
+        documents = [text if isinstance(text, EncodedDocument) else next(encoded) for text in texts]
+        if wrong := [document for document in documents if document.dim != self.index.dim]:
+            raise InputError(f"a feedback text has vectors of dim {wrong[0].dim}, the index of dim {self.index.dim}")
+        return documents
 
     def _checked(self, query: EncodedQuery) -> EncodedQuery:
         if not isinstance(query, EncodedQuery):
@@ -252,11 +384,27 @@ def _shown(source: _Source, query: EncodedQuery, found: Found, timings: dict[str
     started = perf_counter()
     positions = found.positions
     doc_ids = source.doc_ids_of(positions)
-    hits = Hits(doc_ids, found.scores.tolist(), lambda rank: source.text(int(positions[rank])))
+    hits = Hits(
+        doc_ids,
+        found.scores.tolist(),
+        lambda rank: source.text(int(positions[rank])),
+        lambda rank: source.metadata(int(positions[rank])),
+    )
     if timings is None:
         return Ranking(query, hits)
     timings["hits"] = perf_counter() - started
     return Ranking(query, hits, timings)
+
+
+def _method_of(feedback: Feedback | str | Literal[False] | None) -> Feedback | None:
+    """A feedback method, from its name where that was given."""
+    if isinstance(feedback, str):
+        return make_feedback(feedback)
+    if feedback is None or feedback is False:
+        return None
+    if not isinstance(feedback, Feedback):
+        raise InputError(f"feedback must be a feedback method such as ColbertPRF(), or its name, found {feedback!r}")
+    return feedback
 
 
 def _marked(
@@ -266,8 +414,6 @@ def _marked(
     relevant, non_relevant = _ids("relevant", relevant), _ids("non_relevant", non_relevant)
     if both := set(relevant) & set(non_relevant):
         raise InputError(f"{min(both)!r} is marked as relevant and as not relevant; decide")
-    if feedback is not None and not isinstance(feedback, Feedback):
-        raise InputError(f"feedback must be a feedback method such as ColbertPRF(), found {feedback!r}")
     if feedback is None and (relevant or non_relevant):
         raise InputError("relevant and non_relevant need a feedback method: give feedback=ColbertPRF()")
     return relevant, non_relevant

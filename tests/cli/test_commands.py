@@ -15,8 +15,9 @@ from typing import NamedTuple
 import pytest
 from click.testing import CliRunner
 
-from colbert_prf import Encoder, OutgrownCodecWarning, __version__
+from colbert_prf import Encoder, __version__
 from colbert_prf.cli import cli, main
+from colbert_prf.errors import OutgrownCodecWarning
 
 CORPUS = "fish\tGoldfish grow all their life if the tank is large.\nbank\tThe bank raised its rates again.\n"
 COMMANDS = sorted(cli.commands)

@@ -10,13 +10,14 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, Expansion, ExpansionVector, Hit, MemoryIndex, Ranking
+from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, Expansion, Hit, MemoryIndex, Ranking
 from colbert_prf.cli import cli
 from colbert_prf.cli.expansion import expansion_words, likely_words, moves, places, print_expansion
 from colbert_prf.cli.feedback import feedback_from
 from colbert_prf.cli.plot import _contrast
 from colbert_prf.feedback.source import source_of
 from colbert_prf.search.searcher import Searcher
+from colbert_prf.types import ExpansionVector
 
 CORPUS = {
     "fish": "Goldfish grow all their life if the tank is large.",

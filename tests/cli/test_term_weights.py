@@ -7,10 +7,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from colbert_prf import DatasetError
 from colbert_prf.baselines.lexical import TermRegression
 from colbert_prf.cli import cli
 from colbert_prf.cli.term_weights import read_answers
+from colbert_prf.errors import DatasetError
 
 TRIPLES = (
     "do fish grow\tGoldfish grow.\tRates fell.\nwhich rates\tRates fell.\tGoldfish grow.\nfish\tGoldfish grow.\tx\n"

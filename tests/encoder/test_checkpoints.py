@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from colbert_prf import Encoder, InputError, ModelError
+from colbert_prf import Encoder, InputError
 from colbert_prf.encoder.export import compare_encoders, export_model
 from colbert_prf.encoder.onnx import OnnxEncoder
 from colbert_prf.encoder.torch import TorchEncoder
+from colbert_prf.errors import ModelError
 
 pytestmark = pytest.mark.slow
 

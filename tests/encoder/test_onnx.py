@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colbert_prf import Encoder, InputError, MissingExtraError, ModelError, TextError
+from colbert_prf import Encoder, InputError
 from colbert_prf.encoder.folder import EMBEDDED, ModelFolder
 from colbert_prf.encoder.onnx import OnnxEncoder
+from colbert_prf.errors import MissingExtraError, ModelError, TextError
 
 TEXTS = ["Goldfish grow in a tank.", "", "the", "word " * 300, "Crème brûlée 東京 🐟", "one two three"]
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from colbert_prf import ModelError
+from colbert_prf.errors import ModelError
 
 onnx = pytest.importorskip("onnx", reason="needs the extra [hub]")
 

@@ -8,9 +8,10 @@ import shutil
 import numpy as np
 import pytest
 
-from colbert_prf import Encoder, InputError, MemoryIndex, ModelError, Searcher
+from colbert_prf import Encoder, InputError, MemoryIndex, Searcher
 from colbert_prf.encoder.folder import EMBEDDED, ModelFolder
 from colbert_prf.encoder.rarity import query_weights
+from colbert_prf.errors import ModelError
 
 
 @pytest.fixture

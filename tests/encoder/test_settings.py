@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colbert_prf import ModelError, ModelSettings
+from colbert_prf.encoder import ModelSettings
+from colbert_prf.errors import ModelError
 
 MINIMAL = {"format": 1, "name": "tiny", "dim": 4}
 

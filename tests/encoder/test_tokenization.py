@@ -9,8 +9,9 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 from tokenizers.processors import TemplateProcessing
 
-from colbert_prf import ModelError, ModelSettings
+from colbert_prf.encoder import ModelSettings
 from colbert_prf.encoder.tokenization import Tokenization
+from colbert_prf.errors import ModelError
 
 VOCABULARY = {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "[MASK]": 3, "[Q]": 4, "[D]": 5, "gold": 6, "fish": 7, ",": 8}
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from colbert_prf import (
+from colbert_prf import Index, InputError
+from colbert_prf.baselines import (
     BM25,
     RM3,
     BertQE,
     ColbertReranker,
     ColbertTextReranker,
     Fusion,
-    Index,
-    InputError,
+    RerankedFeedback,
     SingleVector,
 )
 from colbert_prf.baselines.lexical import TermRegression
@@ -47,10 +47,12 @@ def test_rows_stack(make_context):
         Entry("RM3+texts", "colbert-text-reranker", {"first": "RM3", "depth": 2}),
         Entry("QE", "bert-qe", {"first": "RM3+ColBERT", "chunks": 3}),
         Entry("mean", "single-vector", {"feedback": "rocchio", "exact": False}),
+        Entry("judged", "reranked-feedback", {"judge": "RM3+ColBERT", "depth": 2, "feedback_docs": 2, "weight": 0.1}),
         Entry("all", "fusion", {"systems": ["BM25", "E2E", "mean"], "method": "scores", "weights": [1, 2, 0.5]}),
     )
     built = {name: context.system(name) for name in context.entries}
-    kinds = [BM25, BM25, None, ColbertReranker, ColbertReranker, ColbertTextReranker, BertQE, SingleVector, Fusion]
+    kinds = [BM25, BM25, None, ColbertReranker, ColbertReranker, ColbertTextReranker, BertQE, SingleVector]
+    kinds += [RerankedFeedback, Fusion]
     for system, kind in zip(built.values(), kinds, strict=True):
         assert kind is None or type(system) is kind
         assert system.search("do goldfish grow", 3).doc_ids[0] == "fish"
@@ -58,6 +60,7 @@ def test_rows_stack(make_context):
     assert built["RM3"].feedback == RM3(feedback_docs=2, original=0.5)
     assert built["RM3"].index.path == built["BM25"].index.path
     assert (built["RM3+PRF"].feedback.clusters, built["RM3+PRF"].first) == (4, built["RM3"])
+    assert (built["judged"].judge, built["judged"].feedback.feedback_docs) == (built["RM3+ColBERT"], 2)
     assert built["all"].systems == [built["BM25"], built["E2E"], built["mean"]]
 
 
@@ -84,6 +87,11 @@ def test_deepct_and_doct5query_rows(make_context, tmp_path, encoder):
     ("kind", "parameters", "message"),
     [
         ("bm25", {"k1": "1"}, "k1 must be a number"),
+        (
+            "reranked-feedback",
+            {"judge": "E2E", "depth": 2, "feedback_docs": 3},
+            "depth must be at least",
+        ),
         ("bm25", {"feedback": "rm4"}, "feedback must be 'rm3' or 'bo1' or 'kl'"),
         ("bm25", {"original": 0.5}, "no parameter 'original' without feedback"),
         ("bm25", {"feedback": "kl", "original": 0.5}, "feedback 'kl' has no parameter 'original'"),

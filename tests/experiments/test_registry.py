@@ -9,7 +9,8 @@ import pytest
 from colbert_prf.errors import InputError, StorageError
 from colbert_prf.experiments import Context, Entry, check_entries, known_kinds, registry, system
 from colbert_prf.experiments.registry import configuration_of
-from colbert_prf.search.retriever import EndToEnd, Retriever
+from colbert_prf.search.retriever import Retriever
+from colbert_prf.search.searcher import Searcher
 from colbert_prf.types import Ranking
 
 CORPUS = "a\tGoldfish grow all their life.\nb\tBank rates fell.\nc\tA fish tank limits growth.\n"
@@ -59,11 +60,11 @@ def test_a_row_is_built_from_its_parameters(make_context):
     entry = Entry("PRF", "colbert", {"feedback": "prf", "clusters": 4, "weight": 1, "rerank": True, "threads": 1})
     context = make_context(entry, Entry("E2E", "colbert"))
     built = context.system("PRF")
-    assert isinstance(built, EndToEnd)
+    assert isinstance(built, Searcher)
     assert (built.feedback.clusters, built.feedback.expansion_vectors, built.feedback.rerank) == (4, 4, True)
-    assert built.options == {"threads": 1}
+    assert (built.threads, built.probes, built.rescore) == (1, None, None)
     assert context.system("PRF") is built
-    assert context.system("E2E").searcher is built.searcher
+    assert context.system("E2E").index is built.index
 
 
 def test_the_index_is_built_once_and_found_again(make_context, monkeypatch):
@@ -134,7 +135,7 @@ def test_the_configuration_of_a_row_has_that_of_the_rows_it_builds_on(kinds):
             {"feedback": "prf", "beta": 1, "relative": False},
             "no parameter 'relative'; weight is relative to",
         ),
-        ("colbert", {"feedback": "prf", "weighting": "tf"}, "weighting must be 'idf' or 'ictf' or 'cosine'"),
+        ("colbert", {"feedback": "prf", "weighting": "tf"}, "weighting must be one of ('idf', 'ictf', 'cosine')"),
         ("colbert", {"bits": "4"}, "bits must be a whole number, found '4'"),
         ("colbert", {"preset": "papers"}, "preset must be 'default' or 'paper', found 'papers'"),
         ("reversed", {}, "kind 'reversed' needs the parameter 'first'"),

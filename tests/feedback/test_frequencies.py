@@ -7,7 +7,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from colbert_prf import InputError, StorageError, TextError, TokenFrequencies
+from colbert_prf import InputError, TokenFrequencies
+from colbert_prf.errors import StorageError, TextError
 
 
 def assert_same(found: TokenFrequencies, expected: TokenFrequencies) -> None:

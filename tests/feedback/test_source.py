@@ -29,7 +29,7 @@ def test_the_vectors_of_documents_are_the_same_one_by_one_and_together(segmented
     source = SnapshotSource(segmented.snapshot)
     places = source.positions(wanted)
     together, one_by_one = source.vectors_of(places), FeedbackSource.vectors_of(source, places)
-    for mine, other in zip(together[:-1], one_by_one[:-1], strict=True):
+    for mine, other in zip(together[:5], one_by_one[:5], strict=True):
         assert np.array_equal(mine, other)
     assert together.codes.tolist() == [code for place in places for code in source.codes(int(place))]
     ends = np.array([0, len(together.token_ids) - 1])

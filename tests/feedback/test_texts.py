@@ -12,10 +12,10 @@ from colbert_prf import (
     InputError,
     MemoryIndex,
     Searcher,
-    TextError,
     TokenFrequencies,
     rerank_texts,
 )
+from colbert_prf.errors import TextError
 from colbert_prf.search.texts import CountedSource
 
 PASSAGES = {

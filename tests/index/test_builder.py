@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from colbert_prf import Index, IndexMismatchError, InputError, StorageError
+from colbert_prf import Index, InputError
+from colbert_prf.errors import IndexMismatchError, StorageError
 from colbert_prf.index import batch, builder, segment_writer
 from colbert_prf.storage.layout import IndexLayout
 
@@ -156,16 +157,16 @@ def test_resuming_with_other_settings_is_refused(tmp_path, make_documents, small
     documents = make_documents(60)
     with pytest.raises(StreamError):
         create(tmp_path / "i", interrupted(documents, 50))
-    with pytest.raises(IndexMismatchError, match="had bits = 2, now it is 4"):
-        create(tmp_path / "i", documents, resume=True, bits=4)
+    with pytest.raises(IndexMismatchError, match="had bits = 4, now it is 2"):
+        create(tmp_path / "i", documents, resume=True, bits=2)
     with pytest.raises(StorageError, match="resume=True"):
         create(tmp_path / "i", documents)
 
 
 def test_a_codec_for_another_index_is_refused(index, tmp_path, make_documents, make_document):
-    with pytest.raises(InputError, match="the codec is for 2 bits and dim 8, the index for 4 bits"):
-        create(tmp_path / "i", make_documents(3), codec=index.codec, bits=4)
-    with pytest.raises(InputError, match="the index for 2 bits and dim 5"):
+    with pytest.raises(InputError, match="the codec is for 4 bits and dim 8, the index for 2 bits"):
+        create(tmp_path / "i", make_documents(3), codec=index.codec, bits=2)
+    with pytest.raises(InputError, match="the index for 4 bits and dim 5"):
         create(tmp_path / "i", [("a", make_document(0, 3, dim=5))], codec=index.codec, texts=False)
 
 

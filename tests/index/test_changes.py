@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colbert_prf import Index, InputError, OutgrownCodecWarning
+from colbert_prf import Index, InputError
+from colbert_prf.errors import OutgrownCodecWarning
 from colbert_prf.index import changes, segment_writer
 
-pytestmark = pytest.mark.filterwarnings("ignore::colbert_prf.OutgrownCodecWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::colbert_prf.errors.OutgrownCodecWarning")
 
 OPERATIONS = st.lists(
     st.one_of(

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from colbert_prf import Index, StorageError
+from colbert_prf import Index
+from colbert_prf.errors import StorageError
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from colbert_prf import ColbertPRF, Index, IndexFormatError, Searcher
+from colbert_prf import ColbertPRF, Index, Searcher
+from colbert_prf.errors import IndexFormatError
 
 ROUNDS = Path(__file__).parents[1] / "storage" / "damage_rounds.py"
 SEGMENT = "segment-000001-0000"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from colbert_prf import IndexFormatError
+from colbert_prf.errors import IndexFormatError
 from colbert_prf.storage.derived import READ_BYTES, open_derived, writing_derived
 from colbert_prf.storage.layout import IndexLayout
 

@@ -12,18 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colbert_prf import (
-    ColbertPRF,
-    EncodedDocument,
-    EncodedQuery,
-    Index,
-    IndexFormatError,
-    IndexMismatchError,
-    InputError,
-    MemoryIndex,
-    Searcher,
-    StorageError,
-)
+from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Index, InputError, MemoryIndex, Searcher
+from colbert_prf.errors import IndexFormatError, IndexMismatchError, StorageError
 from colbert_prf.storage import store
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.verification import verify_snapshot

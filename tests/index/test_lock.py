@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from colbert_prf import Index, IndexLockedError, StorageError
+from colbert_prf import Index
+from colbert_prf.errors import IndexLockedError, StorageError
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.lock import writing
 

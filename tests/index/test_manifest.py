@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from colbert_prf import IndexFormatError
+from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.manifest import CodecInfo, DeletionInfo, Manifest, ModelInfo, SegmentInfo, Settings
 from colbert_prf.storage.arrays import ArrayInfo
 from colbert_prf.storage.json_form import _text

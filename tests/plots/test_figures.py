@@ -7,7 +7,8 @@ import builtins
 import numpy as np
 import pytest
 
-from colbert_prf import InputError, MissingExtraError
+from colbert_prf import InputError
+from colbert_prf.errors import MissingExtraError
 from colbert_prf.plots import Contrast, Panel, fit_projection, plot_expansion, save_figure
 from colbert_prf.plots.labels import place_labels
 

@@ -12,7 +12,9 @@ pt = pytest.importorskip("pyterrier", reason="needs PyTerrier: pip install colbe
 
 import pandas as pd  # noqa: E402
 
-from colbert_prf import RM3, ColbertPRF, Index, IndexFormatError, InputError  # noqa: E402
+from colbert_prf import ColbertPRF, Index, InputError  # noqa: E402
+from colbert_prf.baselines import RM3  # noqa: E402
+from colbert_prf.errors import IndexFormatError  # noqa: E402
 from colbert_prf.pyterrier import ColbertIndex, ColbertIndexer  # noqa: E402
 
 DOCUMENTS = [

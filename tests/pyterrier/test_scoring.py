@@ -9,18 +9,8 @@ pt = pytest.importorskip("pyterrier", reason="needs PyTerrier: pip install colbe
 
 import pandas as pd  # noqa: E402
 
-from colbert_prf import (  # noqa: E402
-    BM25,
-    RM3,
-    BertQE,
-    ColbertPRF,
-    ColbertReranker,
-    EndToEnd,
-    Hit,
-    InputError,
-    Ranking,
-    rerank_texts,
-)
+from colbert_prf import ColbertPRF, Hit, InputError, Ranking, rerank_texts  # noqa: E402
+from colbert_prf.baselines import BM25, RM3, BertQE, ColbertReranker  # noqa: E402
 from colbert_prf.baselines.rerank import PairScorer  # noqa: E402
 from colbert_prf.pyterrier import ColbertTextScorer, CrossEncoderScorer  # noqa: E402
 
@@ -148,7 +138,7 @@ def test_bm25_and_bert_qe_are_those_of_the_library(index, queries):
         ranking = library.search(row.query, 5)
         assert of(lexical, row.qid) == {hit.doc_id: hit.score for hit in ranking}
     mixed = (index.end_to_end(6) >> index.bert_qe(alpha=0.3, chunks=2))(queries)
-    system = BertQE(EndToEnd(index.searcher), index.searcher, alpha=0.3, chunks=2)
+    system = BertQE(index.searcher, index.searcher, alpha=0.3, chunks=2)
     for row in queries.itertuples():
         assert of(mixed, row.qid) == pytest.approx({hit.doc_id: hit.score for hit in system.search(row.query, 6)})
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from colbert_prf import IndexFormatError, StorageError
+from colbert_prf.errors import IndexFormatError, StorageError
 from colbert_prf.storage.arrays import MAPPED_BYTES, ArrayInfo, ArrayWriter, check_array, open_array, write_array
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colbert_prf import IndexFormatError
+from colbert_prf.errors import IndexFormatError
 from colbert_prf.storage.arrays import open_array
 from colbert_prf.storage.blobs import BLOBS_PER_BLOCK, Blobs, BlobWriter
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from colbert_prf import Encoder, InputError, ModelError, ModelSettings, StorageError
+from colbert_prf import Encoder, InputError
+from colbert_prf.encoder import ModelSettings
 from colbert_prf.encoder.export import Agreement
+from colbert_prf.errors import ModelError, StorageError
 from colbert_prf.training import Example, ModelForm, TrainingSettings, train_colbert
 from colbert_prf.training.colbert import fit_colbert
 from colbert_prf.training.losses import colbert_loss, softmax_cross_entropy

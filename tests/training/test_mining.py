@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from colbert_prf import EndToEnd, Index, InputError, MemoryIndex, Searcher
+from colbert_prf import Index, InputError, MemoryIndex, Searcher
 from colbert_prf.training import Example, Mining, find_in_run, find_with, mine_negatives
 
 RANKING = [(f"passage {number}", 10.0 - number) for number in range(10)]
@@ -53,7 +53,7 @@ def test_a_passage_is_drawn_once():
 def test_an_index_is_mined(encoder):
     passages = [("a", "Goldfish grow."), ("b", "Goldfish are fish."), ("c", "Rates fell.")]
     index = MemoryIndex.create(passages, encoder=encoder)
-    found = find_with(EndToEnd(Searcher(index)), depth=2)
+    found = find_with(Searcher(index), depth=2)
     (example,) = mine_negatives([Example("do goldfish grow", ("Goldfish grow.",))], found, Mining(negatives=1, depth=2))
     assert example.documents == ("Goldfish grow.", "Goldfish are fish.")
 
@@ -61,7 +61,7 @@ def test_an_index_is_mined(encoder):
 def test_an_index_without_texts_is_refused(encoder, tmp_path):
     index = Index.create(tmp_path / "index", [("a", "Goldfish grow.")], encoder=encoder, texts=False, progress=False)
     with pytest.raises(InputError, match="keeps no texts"):
-        find_with(EndToEnd(Searcher(index)), depth=1)("goldfish")
+        find_with(Searcher(index), depth=1)("goldfish")
 
 
 def test_a_run_of_another_system_is_mined():

@@ -15,7 +15,7 @@ from colbert_prf.baselines.lexical.index import LexicalIndex
 from colbert_prf.baselines.lexical.segment import Postings
 from colbert_prf.baselines.lexical.snapshot import LexicalSnapshot
 from colbert_prf.errors import InputError
-from colbert_prf.search.retriever import Retriever
+from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.terms import TermExplanation, TermMatch
 from colbert_prf.types import Hits, Ranking
 
@@ -85,7 +85,7 @@ class BM25(Retriever):
         self.idf = idf
         self.feedback = feedback
 
-    def search(self, query: str, k: int = 1000) -> Ranking:
+    def search(self, query: str, k: int = DEFAULT_K) -> Ranking:
         """Find the ``k`` best documents; those that share no term with the query are not found."""
         return self.search_terms(self.terms_of(query), k, query=query)
 
@@ -93,7 +93,7 @@ class BM25(Retriever):
         """The terms of a query, each with the number of times it is in it."""
         return {term: float(count) for term, count in Counter(self.index.analyzer.terms(query)).items()}
 
-    def search_terms(self, terms: Mapping[str, float], k: int = 1000, *, query: str = "") -> Ranking:
+    def search_terms(self, terms: Mapping[str, float], k: int = DEFAULT_K, *, query: str = "") -> Ranking:
         """Find the ``k`` best documents for weighted terms.
 
         Parameters

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
-from colbert_prf.search.retriever import Retriever
+from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.types import Hit, Ranking
 
 __all__ = ["Reranker", "reordered", "texts_of"]
 
 
+CANDIDATES = 100
+"""Candidates that are scored at least, unless a depth is given."""
 STEP = 0.01
 """Between the scores of documents that keep their order behind the others."""
 
@@ -28,8 +31,8 @@ class Reranker(Retriever):
     first
         Any system.
     depth
-        Candidates scored, its best so many; all that are asked for if left out. The others stay behind them, in their
-        order.
+        Candidates scored, its best so many. The others stay behind them, in their order. If left out, all candidates
+        are scored: as many as are asked for, and at least 100.
     """
 
     def __init__(self, first: Retriever, *, depth: int | None = None) -> None:
@@ -38,11 +41,11 @@ class Reranker(Retriever):
         self.first = first
         self.depth = depth
 
-    def search(self, query: str, k: int = 1000) -> Ranking:
-        """Find ``k`` candidates, or ``depth`` if that is more, and order them anew."""
+    def search(self, query: str, k: int = DEFAULT_K) -> Ranking:
+        """Find ``k`` candidates, or ``depth`` if that is more, score them again and give the best ``k``."""
         if k < 1:
             raise InputError(f"k must be at least 1, found {k}")
-        candidates = self.first.search(query, max(k, self.depth or 0))
+        candidates = self.first.search(query, max(k, self.depth or CANDIDATES))
         started = perf_counter()
         ranking = self.rerank(query, candidates)
         timings = {**candidates.timings, "re-ranking": perf_counter() - started}
@@ -107,8 +110,8 @@ def reordered(hits: Sequence[Hit], scores: npt.NDArray[np.float64], *, behind: S
     rest = [*(hit for place, hit in enumerate(hits) if place not in known), *behind]
     lowest = float(scores[places[-1]]) if places else 0.0
     return (
-        *(Hit(hits[place].doc_id, float(scores[place]), hits[place].read_text) for place in places),
-        *(Hit(hit.doc_id, lowest - STEP * rank, hit.read_text) for rank, hit in enumerate(rest, start=1)),
+        *(replace(hits[place], score=float(scores[place])) for place in places),
+        *(replace(hit, score=lowest - STEP * rank) for rank, hit in enumerate(rest, start=1)),
     )
 
 

@@ -37,9 +37,8 @@ class ColbertReranker(Reranker):
     Examples
     --------
     >>> from colbert_prf.index import MemoryIndex
-    >>> from colbert_prf.search.retriever import EndToEnd
     >>> searcher = Searcher(MemoryIndex.create([("a", "Goldfish grow all their life."), ("b", "Bank rates fell.")]))
-    >>> ColbertReranker(EndToEnd(searcher), searcher).search("do fish grow").doc_ids
+    >>> ColbertReranker(searcher, searcher).search("do fish grow").doc_ids
     ['a', 'b']
     """
 

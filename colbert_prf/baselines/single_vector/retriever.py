@@ -13,7 +13,7 @@ from colbert_prf.baselines.single_vector.feedback import VectorFeedback
 from colbert_prf.baselines.single_vector.index import VectorIndex
 from colbert_prf.baselines.single_vector.snapshot import VectorSnapshot
 from colbert_prf.errors import InputError
-from colbert_prf.search.retriever import Retriever
+from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.types import Hits, Ranking
 
 __all__ = ["SingleVector"]
@@ -57,7 +57,7 @@ class SingleVector(Retriever):
         self.exact = exact
         self.ef = ef
 
-    def search(self, query: str, k: int = 1000) -> Ranking:
+    def search(self, query: str, k: int = DEFAULT_K) -> Ranking:
         """Find the ``k`` best documents."""
         if k < 1:
             raise InputError(f"k must be at least 1, found {k}")

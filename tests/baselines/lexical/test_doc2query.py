@@ -7,8 +7,9 @@ import json
 
 import pytest
 
-from colbert_prf import DatasetError, InputError, ModelError
+from colbert_prf import InputError
 from colbert_prf.baselines.lexical import BM25, LexicalIndex, QueryGenerator, expanded_documents, read_expansions
+from colbert_prf.errors import DatasetError, ModelError
 
 DOCUMENTS = [("x", "Goldfish live in ponds."), ("y", "Rates fell."), ("z", "Rain fell.")]
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colbert_prf import Index, IndexFormatError, IndexLockedError, InputError, StorageError
+from colbert_prf import Index, InputError
 from colbert_prf.baselines.lexical import BM25, Analyzer, LexicalIndex, changes
+from colbert_prf.errors import IndexFormatError, IndexLockedError, StorageError
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.lock import writing
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from colbert_prf import Index, InputError, ModelError
+from colbert_prf import Index, InputError
 from colbert_prf.baselines.lexical import (
     BM25,
     Analyzer,
@@ -18,6 +18,7 @@ from colbert_prf.baselines.lexical import (
     weighted_documents,
 )
 from colbert_prf.baselines.lexical.term_weights import words_of
+from colbert_prf.errors import ModelError
 
 DOCUMENTS = [("x", "fish tank water"), ("y", "fish bowl"), ("z", "bank rates")]
 EXAMPLES = [

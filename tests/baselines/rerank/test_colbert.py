@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colbert_prf import ColbertPRF, EndToEnd, InputError, MemoryIndex, Searcher
+from colbert_prf import ColbertPRF, InputError, MemoryIndex, Searcher
 from colbert_prf.baselines.rerank import ColbertReranker, ColbertTextReranker
 
 QUESTION = "how large does a goldfish become"
@@ -100,10 +100,7 @@ def test_an_explanation_adds_up(searcher, fixed, feedback):
 def test_systems_stack(searcher, fixed):
     twice = ColbertReranker(ColbertReranker(fixed("rain", "fish"), searcher), searcher)
     assert twice.search(QUESTION).doc_ids == ["fish", "rain"]
-    assert (
-        ColbertReranker(EndToEnd(searcher), searcher).search(QUESTION, 3).doc_ids
-        == searcher.search(QUESTION, 3).doc_ids
-    )
+    assert ColbertReranker(searcher, searcher).search(QUESTION, 3).doc_ids == searcher.search(QUESTION, 3).doc_ids
 
 
 def test_no_candidates_and_unknown_candidates(searcher, fixed, encoder):

@@ -7,9 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from colbert_prf import InputError, ModelError
+from colbert_prf import InputError
 from colbert_prf.baselines.rerank import CrossEncoderReranker, PairScorer
 from colbert_prf.baselines.rerank.pair_scorer import OnnxPairScorer, TorchPairScorer
+from colbert_prf.errors import ModelError
 
 WORDS = ["[UNK]", "goldfish", "grow", "bank", "tank"]
 WORTH = [0.0, 3.0, 1.0, -2.0, 0.5]

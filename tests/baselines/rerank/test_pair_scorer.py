@@ -8,9 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from colbert_prf import InputError, ModelError
+from colbert_prf import InputError
 from colbert_prf.baselines.rerank import PairScorer, pair_scorer
 from colbert_prf.baselines.rerank.pair_scorer import OnnxPairScorer
+from colbert_prf.errors import ModelError
 from colbert_prf.experiments import Context
 from colbert_prf.experiments.registry import Entry
 

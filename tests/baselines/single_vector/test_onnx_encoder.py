@@ -8,9 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from colbert_prf import IndexMismatchError, InputError, MissingExtraError, ModelError, TextError
+from colbert_prf import InputError
 from colbert_prf.baselines.single_vector import SingleVector, VectorEncoder, VectorIndex, encoders
 from colbert_prf.baselines.single_vector.onnx_encoder import OnnxVectorEncoder
+from colbert_prf.errors import IndexMismatchError, MissingExtraError, ModelError, TextError
 from colbert_prf.experiments import Context
 from colbert_prf.experiments.registry import Entry, check_entries
 

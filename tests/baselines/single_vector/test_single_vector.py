@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from colbert_prf import Index, IndexFormatError, IndexLockedError, IndexMismatchError, InputError, StorageError
+from colbert_prf import Index, InputError
 from colbert_prf.baselines.single_vector import (
     AverageFeedback,
     BiEncoder,
@@ -16,6 +16,7 @@ from colbert_prf.baselines.single_vector import (
     VectorIndex,
 )
 from colbert_prf.baselines.single_vector.snapshot import GRAPH
+from colbert_prf.errors import IndexFormatError, IndexLockedError, IndexMismatchError, StorageError
 
 DOCUMENTS = [("x", "1 0"), ("y", "0.8 0.6"), ("z", "0 1"), ("w", "-1 0")]
 

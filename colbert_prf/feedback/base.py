@@ -14,15 +14,24 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
-from colbert_prf.feedback.source import FeedbackSource, source_of
 from colbert_prf.feedback.strength import Strength
 from colbert_prf.feedback.weighting import is_unnamed
-from colbert_prf.index import Index, MemoryIndex
-from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.index import Index
+from colbert_prf.index.collection import Collection, DocumentVectors
 from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.types import EncodedQuery, Expansion, ExpansionVector, Ranking, TokenIds, Vectors
 
-__all__ = ["Added", "Feedback", "expanded", "likely_tokens", "most_likely", "require_at_least", "require_whole"]
+__all__ = [
+    "Added",
+    "Feedback",
+    "LikelyTokens",
+    "expanded",
+    "likely_tokens",
+    "most_likely",
+    "require_at_least",
+    "require_whole",
+    "sources_of",
+]
 
 LARGEST = 1e30
 """Of a parameter that is multiplied into weights."""
@@ -102,7 +111,7 @@ class Feedback(ABC):
         self,
         query: EncodedQuery,
         ranking: Ranking | Sequence[str],
-        index: Index | MemoryIndex | Snapshot | FeedbackSource,
+        index: Index | Collection,
         *,
         non_relevant: Sequence[str] = (),
         workers: Workers = ALONE,
@@ -128,35 +137,36 @@ class Feedback(ABC):
         Expansion
             Without vectors if nothing was found to learn from.
         """
-        source = source_of(index)
+        collection = index.snapshot
         if isinstance(ranking, Ranking):
             wanted = [doc_id for doc_id in ranking.doc_ids if doc_id not in set(non_relevant)]
-            positions = _present(source, wanted, self.feedback_docs)
+            positions = _present(collection, wanted, self.feedback_docs)
         else:
-            positions = source.positions(dict.fromkeys(ranking))
-        return self.learn_from(query, positions, source, non_relevant=source.positions(non_relevant), workers=workers)
+            positions = collection.positions(dict.fromkeys(ranking))
+        away = collection.positions(non_relevant)
+        return self.learn_from(query, positions, collection, non_relevant=away, workers=workers)
 
     def learn_from(
         self,
         query: EncodedQuery,
         positions: npt.NDArray[np.int64],
-        source: FeedbackSource,
+        collection: Collection,
         *,
         non_relevant: npt.NDArray[np.int64],
         workers: Workers = ALONE,
     ) -> Expansion:
         """Expand the query from all of some documents, given by their positions; see :meth:`expand`."""
-        learnt = np.array([place for place in positions.tolist() if source.has_vectors(place)], np.int64)
-        if not len(learnt):
+        positions = positions[collection.lengths(positions) > 0]
+        if not len(positions):
             return Expansion(query)
-        expansion = self._learn(query, learnt, source, workers)
+        expansion = self._learn(query, positions, collection, workers)
         if len(non_relevant) and len(expansion):
-            expansion = self._pushed(expansion, source, non_relevant)
+            expansion = self._pushed(expansion, collection, non_relevant)
         return expansion
 
     @abstractmethod
     def _learn(
-        self, query: EncodedQuery, positions: npt.NDArray[np.int64], source: FeedbackSource, workers: Workers
+        self, query: EncodedQuery, positions: npt.NDArray[np.int64], collection: Collection, workers: Workers
     ) -> Expansion:
         """Expand a query from at least one document; each has vectors."""
 
@@ -164,9 +174,9 @@ class Feedback(ABC):
         """The weights of expansion vectors with these σ, finite and not negative as they are."""
         return self.strength.weights(query.weights, sigmas)
 
-    def _pushed(self, expansion: Expansion, source: FeedbackSource, non_relevant: npt.NDArray[np.int64]) -> Expansion:
+    def _pushed(self, expansion: Expansion, collection: Collection, non_relevant: npt.NDArray[np.int64]) -> Expansion:
         """Move the added vectors away from documents that are not relevant."""
-        away = source.vectors_of(non_relevant).vectors
+        away = collection.vectors_of(non_relevant).vectors
         if not len(away):
             return expansion
         first, query = expansion.num_original, expansion.query
@@ -204,6 +214,14 @@ def expanded(feedback: Feedback, query: EncodedQuery, added: Added, documents: S
     )
     whole = query.with_vectors(added.token_ids, added.vectors, weights)
     return Expansion(whole, tuple(ExpansionVector(*vector) for vector in described), tuple(documents))
+
+
+def sources_of(
+    rows: npt.NDArray[np.int64], doc_ids: Sequence[str], feedback: DocumentVectors
+) -> tuple[tuple[str, int], ...]:
+    """The document of some feedback vectors, by the ids of all documents, and their places in it."""
+    owners = [doc_ids[document] for document in feedback.documents[rows].tolist()]
+    return tuple(zip(owners, feedback.places[rows].tolist(), strict=True))
 
 
 def likely_tokens(neighbours: TokenIds, special_ids: frozenset[int]) -> LikelyTokens:
@@ -247,7 +265,7 @@ def require_whole(smallest: int, name: str, value: object, *, largest: int | Non
         raise InputError(f"{name} must be at most {largest:,}, found {value!r}")
 
 
-def _present(source: FeedbackSource, doc_ids: Sequence[str], count: int) -> npt.NDArray[np.int64]:
+def _present(collection: Collection, doc_ids: Sequence[str], count: int) -> npt.NDArray[np.int64]:
     """The positions of the first ``count`` documents that are still there."""
-    found = (source.find(doc_id) for doc_id in doc_ids)
+    found = (collection.find(doc_id) for doc_id in doc_ids)
     return np.array([*islice((position for position in found if position is not None), count)], np.int64)

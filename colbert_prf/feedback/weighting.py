@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Set
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.feedback.source import FeedbackSource
+from colbert_prf.index.collection import Collection
 from colbert_prf.types import EncodedQuery, TokenIds, Vectors
 
 __all__ = ["UNNAMED", "WEIGHTINGS", "Weighting", "inverse_frequency", "is_unnamed", "weigh"]
@@ -20,9 +20,9 @@ UNNAMED = -1.0
 
 
 def weigh(
-    method: Weighting, query: EncodedQuery, vectors: Vectors, token_ids: TokenIds, source: FeedbackSource
+    method: Weighting, query: EncodedQuery, vectors: Vectors, token_ids: TokenIds, collection: Collection
 ) -> npt.NDArray[np.float64]:
-    """σ of each vector, with one token or with each of several; not negative, but :data:`UNNAMED` without a token.
+    """σ of each vector with its token; not negative, but :data:`UNNAMED` without a token.
 
     Parameters
     ----------
@@ -32,30 +32,30 @@ def weigh(
     query
         What was asked.
     vectors, token_ids
-        Of the representatives, of shapes (num_vectors, dim) and (num_vectors,) or (num_vectors, num_tokens). Special
-        tokens, and those below 0, are none.
-    source
+        Of the representatives, of shapes (num_vectors, dim) and (num_vectors,). Special tokens, and those below 0,
+        are none.
+    collection
         Where the frequencies are from.
 
     Returns
     -------
     sigmas
-        Of the shape of ``token_ids``.
+        Of shape (num_vectors,).
     """
-    frequencies, total = source.document_frequencies, source.num_documents
+    frequencies, total = collection.document_frequencies, collection.num_documents
     if method == "ictf":
-        frequencies = source.collection_frequencies
+        frequencies = collection.collection_frequencies
         total = int(frequencies.sum())
-    unnamed = is_unnamed(token_ids, source.special_ids)
+    unnamed = is_unnamed(token_ids, collection.special_ids)
     sigmas = np.where(unnamed, UNNAMED, inverse_frequency(frequencies, token_ids, total))
     if method == "cosine":
         lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)[:, None] * np.linalg.norm(query.vectors, axis=1)
         cosines = np.maximum((vectors @ query.vectors.T / lengths).mean(axis=1), 0)
-        sigmas = np.where(unnamed, UNNAMED, cosines.reshape(-1, *[1] * (token_ids.ndim - 1)))
+        sigmas = np.where(unnamed, UNNAMED, cosines)
     return np.asarray(sigmas)
 
 
-def is_unnamed(token_ids: TokenIds, special_ids: Collection[int]) -> npt.NDArray[np.bool_]:
+def is_unnamed(token_ids: TokenIds, special_ids: Set[int]) -> npt.NDArray[np.bool_]:
     """Whether each token is special or none at all; the same as ``np.isin``, which takes long for so few.
 
     >>> is_unnamed(np.array([7, 101, -1], np.int32), {101}).tolist()

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.feedback import Feedback
-from colbert_prf.feedback.source import FeedbackSource
+from colbert_prf.index.collection import Collection
 from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.search.effort import Effort
 from colbert_prf.search.engine import Found
@@ -40,7 +40,7 @@ class Learner:
     ----------
     method
         Of feedback.
-    source
+    collection
         Where the documents are.
     relevant, non_relevant
         Positions of documents a person has marked.
@@ -49,7 +49,7 @@ class Learner:
     """
 
     method: Feedback
-    source: FeedbackSource
+    collection: Collection
     relevant: npt.NDArray[np.int64]
     non_relevant: npt.NDArray[np.int64]
     rescore: int | None = None
@@ -71,7 +71,7 @@ class Learner:
             unmarked = ~np.isin(best.positions, self.non_relevant) if len(self.non_relevant) else slice(None)
             positions = best.positions[unmarked][: self.method.feedback_docs]
         expansion = self.method.learn_from(
-            query, positions, self.source, non_relevant=self.non_relevant, workers=workers
+            query, positions, self.collection, non_relevant=self.non_relevant, workers=workers
         )
         check_scores(expansion.query, "lower the weight, beta or push of feedback, or all weights of the query")
         return expansion

@@ -56,8 +56,8 @@ class ColbertPRF(Feedback):
     the query. The paper represents a cluster by its mean, which has no token of its own: ``clustering="kmeans"`` gives
     it the token that is most frequent among the ``neighbours`` document vectors of the whole collection nearest to it.
     That is as effective and takes longer, the more so the larger the index. The paper also learns from three documents
-    and adds ten vectors; ``docs/feedback.md`` says how the defaults here were chosen. What every method has,
-    ``feedback_docs``, ``expansion_vectors``, ``weight``, ``beta``, ``rerank``, ``rerank_depth`` and ``push``, is
+    and adds ten vectors; ``docs/notes/defaults.md`` says how the defaults here were chosen. What every method
+    has, ``feedback_docs``, ``expansion_vectors``, ``weight``, ``beta``, ``rerank``, ``rerank_depth`` and ``push``, is
     described in :class:`Feedback`.
 
     Parameters

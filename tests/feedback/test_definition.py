@@ -48,7 +48,7 @@ def test_a_search_learns_what_the_definition_says(memory, open_index, goldfish, 
     """Both cluster with the package's k-means, which tests/kernels compares with its definition, and the same seed.
 
     In memory F_t compares with every vector. In an index folder it does so where the codec has few centroids, as here;
-    ``docs/feedback.md`` has how often it agrees where there are many.
+    ``docs/notes/defaults.md`` has how often it agrees where there are many.
     """
     index, method = (
         memory if bits is None else open_index(bits),

@@ -47,7 +47,7 @@ OTHERS: tuple[dict[str, Any], ...] = (
     {"weighting": "cosine"},
 )
 RELATIVE = (0.1, 0.15)
-PAPER = {"feedback_docs": 3, "clusters": 24, "expansion_vectors": 10}
+PAPER = {"feedback_docs": 3, "clusters": 24, "expansion_vectors": 10, "clustering": "kmeans"}
 LARGEST_HARM = 0.005
 
 Setting = dict[str, Any]

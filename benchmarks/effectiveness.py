@@ -28,12 +28,12 @@ DEPTH, CHOOSING_DEPTH, CHOOSING_BITS = 1000, 100, 4
 MEASURES = ("AP", "nDCG@10", "RR", "R@1000")
 WEIGHTS = (0.05, 0.1, 0.2, 0.5)
 BETAS = (0.02, 0.1)
-PAPER: dict[str, Any] = {"feedback_docs": 3, "expansion_vectors": 10}
+PAPER: dict[str, Any] = {"feedback_docs": 3, "expansion_vectors": 10, "clustering": "kmeans"}
 SYSTEMS: dict[str, Feedback | None] = {
     "first pass": None,
     "Ranker": ColbertPRF(),
     "ReRanker": ColbertPRF(rerank=True),
-    "Ranker, KMeans-Closest": ColbertPRF(clustering="kmeans-closest"),
+    "Ranker, KMeans": ColbertPRF(clustering="kmeans"),
     "Ranker, KMedoids": ColbertPRF(clustering="kmedoids"),
     "Ranker, ICTF": ColbertPRF(weighting="ictf"),
     "Ranker, mean cosine": ColbertPRF(weighting="cosine"),

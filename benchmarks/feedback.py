@@ -6,10 +6,10 @@ Over the pool of DATA/msmarco-dl1920 with the queries of TREC DL 2019 and 2020, 
 in one process, all queries each; a time is the median over the queries of the median of the rounds. A machine has slow
 seconds: what a system takes against the first pass is told for each round, from medians over the queries, of which the
 table has the median. The straightforward implementation clusters with scikit-learn and searches from scratch with the
-expanded query. Also checks what the speed may not change: the neighbours that name a centroid against comparing with
-every vector, the vectors added against looking up every centroid, and the best 100 documents against a search from
-scratch. With --query-vectors queries are filled up to the
-number of vectors ColBERT models have, as in search.py.
+expanded query. Also checks what the speed may not change: the neighbours that name the mean of a cluster against
+comparing with every vector, and the best 100 documents against a search from scratch.
+
+With --query-vectors queries are filled up to the number of vectors ColBERT models have, as in search.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from statistics import mean, median
 from time import perf_counter
@@ -31,9 +30,8 @@ from vectors import Texts, filled_up
 from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, Index, Ranking, Searcher
 from colbert_prf.feedback.base import most_likely
 from colbert_prf.feedback.clustering import Representatives, represent
-from colbert_prf.feedback.naming import look_up
-from colbert_prf.feedback.source import FeedbackVectors, SnapshotSource
-from colbert_prf.feedback.weighting import weigh
+from colbert_prf.index.collection import DocumentVectors
+from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers
 
 Search = Callable[[EncodedQuery], Ranking]
@@ -45,11 +43,13 @@ BEST = 100
 class Straightforward(ColbertPRF):
     """Clusters with scikit-learn, without the zero vectors of ``compat="paper"``."""
 
-    def _represent(self, feedback: FeedbackVectors, workers: Workers) -> Representatives:
+    def _represent(self, feedback: DocumentVectors, workers: Workers) -> Representatives:
         from sklearn.cluster import KMeans
 
-        found = KMeans(self.clusters, random_state=self.seed, n_init=10).fit(feedback.vectors)
-        return Representatives(found.cluster_centers_.astype(np.float32), found.labels_)
+        clusters = min(self.clusters, len(feedback.vectors))
+        found = KMeans(clusters, random_state=self.seed, n_init=10).fit(feedback.vectors)
+        closest = found.transform(feedback.vectors).argmin(axis=0)
+        return Representatives(feedback.vectors[closest], found.labels_, feedback.token_ids[closest])
 
 
 def main() -> None:
@@ -87,8 +87,6 @@ def main() -> None:
     assert isinstance(searcher.index, Index)
     found, named = neighbours(searcher, queries)
     print(f"Ten nearest vectors found: {found:.3f}; same token as by comparing with all: {named:.3f}")
-    added = mean(same_added(searcher, query) for query in queries)
-    print(f"Vectors added that are added too if every centroid is looked up: {100 * added:.2f} of 100")
 
 
 def systems_of(searcher: Searcher, k: int, threads: int) -> dict[str, Search]:
@@ -101,6 +99,9 @@ def systems_of(searcher: Searcher, k: int, threads: int) -> dict[str, Search]:
         "first pass": lambda query: searcher.search(query, k=k, threads=threads),
         "Ranker": lambda query: searcher.search(query, k=k, threads=threads, feedback=ColbertPRF()),
         "ReRanker": lambda query: searcher.search(query, k=k, threads=threads, feedback=ColbertPRF(rerank=True)),
+        "Ranker, means as in the paper": lambda query: searcher.search(
+            query, k=k, threads=threads, feedback=ColbertPRF(clustering="kmeans")
+        ),
         "ReRanker of the best k": lambda query: searcher.search(
             query, k=k, threads=threads, feedback=ColbertPRF(rerank=True, rerank_depth=k)
         ),
@@ -137,39 +138,27 @@ def same_best(searcher: Searcher, query: EncodedQuery, k: int, method: ColbertPR
 
 
 def neighbours(searcher: Searcher, queries: list[EncodedQuery]) -> tuple[float, float]:
-    """Of the centroids of all queries: the share of the ten nearest vectors found, and of tokens that are the same."""
-    source, parameters = SnapshotSource(searcher.index.snapshot), ColbertPRF()
+    """Of the means of all queries: the share of the ten nearest vectors found, and of tokens that are the same."""
+    collection, parameters = searcher.index.snapshot, ColbertPRF()
     vectors, near = [], []
     for query in queries:
-        feedback = source.vectors_of(source.positions(searcher.search(query, k=3).doc_ids))
+        feedback = collection.vectors_of(collection.positions(searcher.search(query, k=3).doc_ids))
         vectors.append(represent(feedback, parameters.clusters, method="kmeans", seed=42, workers=ALONE).vectors)
-        near.append(source.nearest_tokens(vectors[-1], parameters.neighbours, feedback))
+        near.append(collection.nearest_tokens(vectors[-1], parameters.neighbours))
     token_ids, similarities = (np.concatenate(parts) for parts in zip(*near, strict=True))
-    true_ids, true = nearest_of_all(source, np.concatenate(vectors), parameters.neighbours)
+    true_ids, true = nearest_of_all(collection, np.concatenate(vectors), parameters.neighbours)
     # A neighbour was found if it is as near as the last of the true ones, rounding aside.
     found = np.mean(similarities >= true[:, -1:] - 1e-3)
-    same = most_likely(token_ids, source.special_ids) == most_likely(true_ids, source.special_ids)
+    same = most_likely(token_ids, collection.special_ids) == most_likely(true_ids, collection.special_ids)
     return float(found), float(np.mean(same))
 
 
-def same_added(searcher: Searcher, query: EncodedQuery) -> float:
-    """The share of the vectors added to a query that are added as well if every centroid is looked up."""
-    source, parameters = SnapshotSource(searcher.index.snapshot), ColbertPRF()
-    feedback = source.vectors_of(source.positions(searcher.search(query, k=3).doc_ids))
-    vectors = represent(feedback, parameters.clusters, method="kmeans", seed=42, workers=ALONE).vectors
-    sigma = partial(weigh, "idf", query, vectors, source=source)
-    arguments = (vectors, feedback, source, parameters.neighbours, sigma, ALONE)
-    count = parameters.expansion_vectors
-    some, every = look_up(*arguments, likely=count).order[:count], look_up(*arguments).order[:count]
-    return len(set(some.tolist()) & set(every.tolist())) / len(every)
-
-
 def nearest_of_all(
-    source: SnapshotSource, vectors: NDArray[np.float32], count: int
+    snapshot: Snapshot, vectors: NDArray[np.float32], count: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """The tokens of the nearest of all document vectors, nearest first, and how near they are, both (n, count)."""
     token_ids, near = np.full((len(vectors), count), -1, np.int32), np.full((len(vectors), count), -np.inf, np.float32)
-    for segment in source.snapshot.segments:
+    for segment in snapshot.segments:
         for start, end in segment.ranges():
             products = vectors @ segment.vectors(start, end).T
             # Sorting all of them would take minutes.

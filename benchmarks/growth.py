@@ -8,7 +8,13 @@ vectors each, then searches it on 2 threads with queries of 32 vectors, and remo
 spent making vectors up. Peak memory is the largest resident set of the child up to the end of the build; it counts
 pages of memory-mapped files, which the system takes back when it needs them, so the memory the process itself allocated
 stands beside it, where the system tells (Linux). Distance is the mean squared distance of a query vector to its nearest
-centroid. The last rows are exponents: the slope of log cost against log size, over all sizes and over the last step; 1
+centroid.
+
+Feedback is measured for k = 10, with the defaults and with the means of clusters as in the paper, which are looked up
+in the whole collection: the first search with feedback over the index in this process (kernels are loaded before, on a
+small index), the median of the others, and how much more memory the process allocated than before, at most.
+
+The last rows are exponents: the slope of log cost against log size, over all sizes and over the last step; 1
 means that the cost grows like the collection, 0 that it does not grow.
 
 `--compare` prints distances between the synthetic vectors and between those of the cache of `search.py`.
@@ -38,6 +44,9 @@ from vectors import Texts, folder_bytes
 SIZES = (300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)
 QUERY_VECTORS = 32
 RANKS = (1, 10, 100, 1000, 10_000)
+FEEDBACK = {"feedback": {}, "means": {"clustering": "kmeans"}}
+"""Parameters of the feedback methods, by what their columns are called."""
+FEEDBACK_CUTOFF = 10
 
 
 class Passages:
@@ -70,14 +79,17 @@ class AnonymousMemory(Thread):
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
-        self.peak = 0
         self.status = Path("/proc/self/status")
+        self.before = self.peak = self._now()
         self._over = Event()
 
     def run(self) -> None:
-        while self.status.exists() and not self._over.wait(0.05):
-            lines = self.status.read_text().splitlines()
-            self.peak = max([self.peak, *(1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon"))])
+        while not self._over.wait(0.005):
+            self.peak = max(self.peak, self._now())
+
+    def _now(self) -> int:
+        lines = self.status.read_text().splitlines() if self.status.exists() else []
+        return max((1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon")), default=0)
 
     def stop(self) -> int:
         self._over.set()
@@ -98,7 +110,9 @@ def measure_size(size: int, arguments: argparse.Namespace) -> dict[str, float]:
     ]
     with TemporaryDirectory(dir=arguments.workdir, prefix="growth-") as folder:
         # The first build of a process also loads compiled kernels: not what is measured.
-        Index.create_from_vectors(Path(folder, "small"), Passages(collection, 64), bits=arguments.bits, progress=False)
+        small = Passages(collection, 64)
+        small_index = Index.create_from_vectors(Path(folder, "small"), small, bits=arguments.bits, progress=False)
+        measure_feedback(Searcher(small_index, threads=max(THREADS)), queries[:2])
         memory = AnonymousMemory()
         memory.start()
         started = perf_counter()
@@ -122,6 +136,23 @@ def measure_size(size: int, arguments: argparse.Namespace) -> dict[str, float]:
         for cutoff in CUTOFFS:
             timed = measure(searcher.search, queries, arguments.repeats, cutoff)
             found |= {f"latency@{cutoff}": timed["median"], f"cores@{cutoff}": timed["cores"]}
+        return found | measure_feedback(searcher, queries)
+
+
+def measure_feedback(searcher: Any, queries: Sequence[Any]) -> dict[str, float]:
+    """Of each method the first search, the median of the others, in ms, and the bytes it allocated at most."""
+    from colbert_prf import ColbertPRF
+
+    found = {}
+    for name, parameters in FEEDBACK.items():
+        memory, taken = AnonymousMemory(), []
+        memory.start()
+        for query in queries:
+            started = perf_counter()
+            searcher.search(query, FEEDBACK_CUTOFF, feedback=ColbertPRF(**parameters))
+            taken.append(1000 * (perf_counter() - started))
+        found |= {f"{name}_first": taken[0], f"{name}_later": float(np.median(taken[1:] or taken))}
+        found[f"{name}_bytes"] = memory.stop() - memory.before
     return found
 
 
@@ -166,6 +197,10 @@ def print_results(results: Sequence[dict[str, float]]) -> None:
             *(f"{result[key] / 1e6:,.0f}" if result[key] else "–" for key in costs[1:4]),
             f"{result['disk_bytes'] / result['vectors']:.1f}",
             *(milliseconds(result[key]) for key in costs[4:]),
+            *(
+                f"{result[f'{name}_first']:.0f}, {result[f'{name}_later']:.1f}, {result[f'{name}_bytes'] / 1e6:.0f}"
+                for name in FEEDBACK
+            ),
         ]
         for result in results
     ]
@@ -174,8 +209,9 @@ def print_results(results: Sequence[dict[str, float]]) -> None:
         slopes = [exponents(sizes, [max(result[key], 1e-9) for result in results]) for key in costs]
         for place, name in enumerate(("exponent", "last step")):
             figures = [f"{slope[place]:.2f}" for slope in slopes]
-            lines.append([name, "", "", *figures[:4], "", *figures[4:]])
-    print_table([*heads, *(f"k={cutoff}, ms" for cutoff in CUTOFFS)], lines)
+            lines.append([name, "", "", *figures[:4], "", *figures[4:], *("" for _ in FEEDBACK)])
+    heads += [f"k={cutoff}, ms" for cutoff in CUTOFFS]
+    print_table([*heads, *(f"{name}: first, later, ms, and MB" for name in FEEDBACK)], lines)
 
 
 def compare(cache: Path) -> None:

@@ -43,7 +43,8 @@ def moves(ranking: Ranking) -> list[str]:
 def likely_ids(vector: ExpansionVector) -> list[int]:
     """The tokens an added vector is shown with."""
     least = max(HALF * vector.probability, LEAST)
-    return [token_id for token_id, probability in vector.likely if probability >= least][:MOST] or [vector.token_id]
+    others = [token_id for token_id, probability in vector.likely if probability >= least]
+    return list(dict.fromkeys([vector.token_id, *others]))[:MOST]
 
 
 def likely_words(vector: ExpansionVector, tokens: Spelling) -> str:

@@ -17,8 +17,8 @@ from colbert_prf.datasets import CorpusFormat, EmptyPolicy
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
 from colbert_prf.feedback import ColbertPRF
-from colbert_prf.feedback.source import FeedbackVectors, source_of
 from colbert_prf.feedback.weighting import inverse_frequency
+from colbert_prf.index.collection import DocumentVectors
 from colbert_prf.plots import Contrast, Panel, plot_expansion, save_figure
 from colbert_prf.plots.files import check_figure_path
 from colbert_prf.search.searcher import Searcher
@@ -85,8 +85,8 @@ def plot(
         _panel(expansion, method.clusters, count, encoder)
         for expansion, (method, count) in zip(expansions, methods, strict=True)
     ]
-    places = source_of(searcher.index)
-    feedback = places.vectors_of(places.positions(expansions[0].feedback))
+    collection = searcher.index.snapshot
+    feedback = collection.vectors_of(collection.positions(expansions[0].feedback))
     words = _words_of(encoded, encoder)
     figure = plot_expansion(
         query,
@@ -129,10 +129,10 @@ def _panel(expansion: Expansion, clusters: int, count: int, encoder: Encoder) ->
 
 
 def _contrast(
-    text: str, query: EncodedQuery, expansions: Sequence[Expansion], feedback: FeedbackVectors, searcher: Searcher
+    text: str, query: EncodedQuery, expansions: Sequence[Expansion], feedback: DocumentVectors, searcher: Searcher
 ) -> Contrast:
     """The vectors of a text, those marked whose word the query, a centroid or a passage has too."""
-    encoder, source = searcher.encoder, source_of(searcher.index)
+    encoder, collection = searcher.encoder, searcher.index.snapshot
     document = next(encoder.encode_documents([text]))
     known = {*query.token_ids.tolist(), *feedback.token_ids.tolist()} - encoder.special_ids
     known.update(
@@ -143,7 +143,7 @@ def _contrast(
         token_id in known and any(map(str.isalnum, word))
         for token_id, word in zip(document.token_ids, words, strict=True)
     ]
-    rarity = inverse_frequency(source.document_frequencies, document.token_ids, source.num_documents)
+    rarity = inverse_frequency(collection.document_frequencies, document.token_ids, collection.num_documents)
     # Of the words in common those that tell passages apart: "tank", not "the".
     least = rarity[common].max(initial=0) / 2
     shared = {place: words[place] for place in np.flatnonzero(common).tolist() if rarity[place] >= least}

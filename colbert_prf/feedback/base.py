@@ -16,15 +16,24 @@ import numpy.typing as npt
 from colbert_prf.errors import InputError
 from colbert_prf.feedback.document_weights import document_weights
 from colbert_prf.feedback.given_texts import with_texts
-from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors, source_of
 from colbert_prf.feedback.strength import Strength
 from colbert_prf.feedback.weighting import is_unnamed
-from colbert_prf.index import Index, MemoryIndex
-from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.index import Index
+from colbert_prf.index.collection import Collection, DocumentVectors
 from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.types import EncodedDocument, EncodedQuery, Expansion, ExpansionVector, Ranking, TokenIds, Vectors
 
-__all__ = ["Added", "Feedback", "expanded", "likely_tokens", "most_likely", "require_at_least", "require_whole"]
+__all__ = [
+    "Added",
+    "Feedback",
+    "LikelyTokens",
+    "expanded",
+    "likely_tokens",
+    "most_likely",
+    "require_at_least",
+    "require_whole",
+    "sources_of",
+]
 
 LARGEST = 1e30
 """Of a parameter that is multiplied into weights."""
@@ -104,7 +113,7 @@ class Feedback(ABC):
         self,
         query: EncodedQuery,
         ranking: Ranking | Sequence[str],
-        index: Index | MemoryIndex | Snapshot | FeedbackSource,
+        index: Index | Collection,
         *,
         non_relevant: Sequence[str] = (),
         texts: Sequence[EncodedDocument] = (),
@@ -138,26 +147,26 @@ class Feedback(ABC):
         Expansion
             Without vectors if nothing was found to learn from.
         """
-        source = source_of(index)
+        collection = index.snapshot
         weights = None
         if isinstance(ranking, Ranking):
             wanted = [doc_id for doc_id in ranking.doc_ids if doc_id not in set(non_relevant)]
-            positions = _present(source, wanted, self.feedback_docs)
+            positions = _present(collection, wanted, self.feedback_docs)
             if weighed and len(positions):
                 scores = dict(zip(ranking.doc_ids, ranking.scores, strict=True))
-                weights = document_weights([scores[doc_id] for doc_id in source.doc_ids_of(positions)])
+                weights = document_weights([scores[doc_id] for doc_id in collection.doc_ids_of(positions)])
         else:
-            positions = source.positions(dict.fromkeys(ranking))
-        away = source.positions(non_relevant)
+            positions = collection.positions(dict.fromkeys(ranking))
+        away = collection.positions(non_relevant)
         return self.learn_from(
-            query, positions, source, non_relevant=away, texts=texts, weights=weights, workers=workers
+            query, positions, collection, non_relevant=away, texts=texts, weights=weights, workers=workers
         )
 
     def learn_from(
         self,
         query: EncodedQuery,
         positions: npt.NDArray[np.int64],
-        source: FeedbackSource,
+        collection: Collection,
         *,
         non_relevant: npt.NDArray[np.int64],
         texts: Sequence[EncodedDocument] = (),
@@ -168,28 +177,28 @@ class Feedback(ABC):
 
         ``weights`` (num_documents,) say how much each of the documents counts.
         """
-        known = np.array([source.has_vectors(place) for place in positions.tolist()], np.bool_)
+        known = collection.lengths(positions) > 0
         learnt = positions[known]
         texts = [text for text in texts if len(text)]
         if not len(learnt) and not texts:
             return Expansion(query)
-        feedback, doc_ids = (source.vectors_of(learnt) if len(learnt) else None), source.doc_ids_of(learnt)
+        feedback, doc_ids = (collection.vectors_of(learnt) if len(learnt) else None), collection.doc_ids_of(learnt)
         if feedback is not None and weights is not None:
             feedback = feedback._replace(weights=weights[known])
         if texts or feedback is None:
-            feedback, doc_ids = with_texts(feedback, doc_ids, texts, source)
-        expansion = self._learn(query, feedback, doc_ids, source, workers)
+            feedback, doc_ids = with_texts(feedback, doc_ids, texts, collection)
+        expansion = self._learn(query, feedback, doc_ids, collection, workers)
         if len(non_relevant) and len(expansion):
-            expansion = self._pushed(expansion, source, non_relevant)
+            expansion = self._pushed(expansion, collection, non_relevant)
         return expansion
 
     @abstractmethod
     def _learn(
         self,
         query: EncodedQuery,
-        feedback: FeedbackVectors,
+        feedback: DocumentVectors,
         doc_ids: Sequence[str],
-        source: FeedbackSource,
+        collection: Collection,
         workers: Workers,
     ) -> Expansion:
         """Expand a query from the vectors of at least one document; each has some."""
@@ -198,9 +207,9 @@ class Feedback(ABC):
         """The weights of expansion vectors with these σ, finite and not negative as they are."""
         return self.strength.weights(query.weights, sigmas)
 
-    def _pushed(self, expansion: Expansion, source: FeedbackSource, non_relevant: npt.NDArray[np.int64]) -> Expansion:
+    def _pushed(self, expansion: Expansion, collection: Collection, non_relevant: npt.NDArray[np.int64]) -> Expansion:
         """Move the added vectors away from documents that are not relevant."""
-        away = source.vectors_of(non_relevant).vectors
+        away = collection.vectors_of(non_relevant).vectors
         if not len(away):
             return expansion
         first, query = expansion.num_original, expansion.query
@@ -238,6 +247,14 @@ def expanded(feedback: Feedback, query: EncodedQuery, added: Added, documents: S
     )
     whole = query.with_vectors(added.token_ids, added.vectors, weights)
     return Expansion(whole, tuple(ExpansionVector(*vector) for vector in described), tuple(documents))
+
+
+def sources_of(
+    rows: npt.NDArray[np.int64], doc_ids: Sequence[str], feedback: DocumentVectors
+) -> tuple[tuple[str, int], ...]:
+    """The document of some feedback vectors, by the ids of all documents, and their places in it."""
+    owners = [doc_ids[document] for document in feedback.documents[rows].tolist()]
+    return tuple(zip(owners, feedback.places[rows].tolist(), strict=True))
 
 
 def likely_tokens(neighbours: TokenIds, special_ids: frozenset[int]) -> LikelyTokens:
@@ -281,7 +298,7 @@ def require_whole(smallest: int, name: str, value: object, *, largest: int | Non
         raise InputError(f"{name} must be at most {largest:,}, found {value!r}")
 
 
-def _present(source: FeedbackSource, doc_ids: Sequence[str], count: int) -> npt.NDArray[np.int64]:
+def _present(collection: Collection, doc_ids: Sequence[str], count: int) -> npt.NDArray[np.int64]:
     """The positions of the first ``count`` documents that are still there."""
-    found = (source.find(doc_id) for doc_id in doc_ids)
+    found = (collection.find(doc_id) for doc_id in doc_ids)
     return np.array([*islice((position for position in found if position is not None), count)], np.int64)

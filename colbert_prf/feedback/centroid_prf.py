@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
-from colbert_prf.feedback.base import Added, Feedback, expanded, likely_tokens
-from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors, SnapshotSource, sources_of
+from colbert_prf.feedback.base import Added, Feedback, expanded, likely_tokens, sources_of
 from colbert_prf.feedback.strength import DEFAULT_OF_CENTROIDS, Strength
 from colbert_prf.feedback.weighting import inverse_frequency
+from colbert_prf.index.collection import Collection, DocumentVectors
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.types import EncodedQuery, Expansion, Vectors
 
@@ -60,25 +60,25 @@ class CentroidPRF(Feedback):
     def _learn(
         self,
         query: EncodedQuery,
-        feedback: FeedbackVectors,
+        feedback: DocumentVectors,
         doc_ids: Sequence[str],
-        source: FeedbackSource,
+        collection: Collection,
         workers: Workers,
     ) -> Expansion:
-        if not isinstance(source, SnapshotSource):
+        if (stored := collection.on_disk) is None:
             raise InputError("CentroidPRF needs an index folder, whose codec has centroids; ColbertPRF does not")
         codes = feedback.codes
         found, numbers, counts = np.unique(codes, return_inverse=True, return_counts=True)
         if feedback.weights is not None:
             counts = np.bincount(numbers, feedback.weights[feedback.documents])
-        scores = counts * inverse_frequency(source.centroid_frequencies, found, source.num_documents)
-        words = ~np.isin(feedback.token_ids, list(source.special_ids))
+        scores = counts * inverse_frequency(stored.centroid_frequencies, found, collection.num_documents)
+        words = ~np.isin(feedback.token_ids, list(collection.special_ids))
         kept = (np.bincount(numbers[words], minlength=len(found)) > 0) & (scores > 0)
         found, scores = found[kept], scores[kept]
-        vectors = source.snapshot.codec.centroids[found][:, : query.dim]
+        vectors = stored.codec.centroids[found][:, : query.dim]
         chosen = most_marginal(vectors, scores, self.expansion_vectors, self.relevance)
         members = [np.flatnonzero(codes == found[number]) for number in chosen]
-        likely = [likely_tokens(feedback.token_ids[rows], source.special_ids) for rows in members]
+        likely = [likely_tokens(feedback.token_ids[rows], collection.special_ids) for rows in members]
         token_ids = np.array([tokens[0][0] for tokens in likely], dtype=np.int32)
         sources = [sources_of(rows, doc_ids, feedback) for rows in members]
         return expanded(self, query, Added(vectors[chosen], token_ids, scores[chosen], likely, sources), doc_ids)

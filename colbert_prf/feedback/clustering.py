@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import MissingExtraError
-from colbert_prf.feedback.source import FeedbackVectors
+from colbert_prf.index.collection import DocumentVectors
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.types import TokenIds, Vectors
 
@@ -46,7 +46,7 @@ class Representatives(NamedTuple):
 
 
 def represent(
-    feedback: FeedbackVectors, num_clusters: int, *, method: Clustering, seed: int, workers: Workers
+    feedback: DocumentVectors, num_clusters: int, *, method: Clustering, seed: int, workers: Workers
 ) -> Representatives:
     """Cluster feedback vectors into at most ``num_clusters``; of more than ten thousand, a sample.
 
@@ -94,7 +94,7 @@ def _closest(means: Vectors, vectors: Vectors) -> npt.NDArray[np.int64]:
     return np.asarray(distances.argmin(axis=1))
 
 
-def represent_as_published(feedback: FeedbackVectors, num_clusters: int, *, seed: int) -> Representatives:
+def represent_as_published(feedback: DocumentVectors, num_clusters: int, *, seed: int) -> Representatives:
     """Cluster as the authors' code does: scikit-learn, over documents filled up with zero vectors; all clusters stay.
 
     Raises

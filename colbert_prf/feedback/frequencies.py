@@ -18,9 +18,8 @@ from numpy.lib.npyio import NpzFile
 
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError, StorageError
-from colbert_prf.feedback.source import FeedbackSource, source_of
-from colbert_prf.index import Index, MemoryIndex
-from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.index import Index
+from colbert_prf.index.collection import Collection
 from colbert_prf.progress import progress_bar
 from colbert_prf.storage.durable import write_whole
 
@@ -86,10 +85,10 @@ class TokenFrequencies:
             )
 
     @classmethod
-    def of(cls, index: Index | MemoryIndex | Snapshot | FeedbackSource) -> TokenFrequencies:
+    def of(cls, index: Index | Collection) -> TokenFrequencies:
         """Copy the frequencies of an index."""
-        source = source_of(index)
-        return cls(source.num_documents, source.document_frequencies, source.collection_frequencies)
+        collection = index.snapshot
+        return cls(collection.num_documents, collection.document_frequencies, collection.collection_frequencies)
 
     @classmethod
     def count(cls, texts: Iterable[str], *, encoder: Encoder | None = None, progress: bool = True) -> TokenFrequencies:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors, SnapshotSource
+from colbert_prf.index.collection import Collection, DocumentVectors
 from colbert_prf.types import EncodedDocument, Vectors
 
 __all__ = ["text_names", "with_texts"]
@@ -31,11 +31,11 @@ def text_names(count: int) -> list[str]:
 
 
 def with_texts(
-    feedback: FeedbackVectors | None,
+    feedback: DocumentVectors | None,
     doc_ids: Sequence[str],
     texts: Sequence[EncodedDocument],
-    source: FeedbackSource,
-) -> tuple[FeedbackVectors, list[str]]:
+    collection: Collection,
+) -> tuple[DocumentVectors, list[str]]:
     """Put the vectors of given texts behind those of documents, and their names behind the ids.
 
     Parameters
@@ -44,24 +44,24 @@ def with_texts(
         Of the documents; None and none for the texts alone.
     texts
         At least one; each has vectors.
-    source
-        The collection.
+    collection
+        Whose codec names the centroids.
     """
     vectors = np.concatenate([text.vectors for text in texts])
     lengths = [len(text) for text in texts]
-    alone = FeedbackVectors(
+    alone = DocumentVectors(
         np.empty(0, np.int64),
         vectors,
         np.concatenate([text.token_ids for text in texts]),
         np.repeat(np.arange(len(texts)), lengths),
         np.concatenate([np.arange(length) for length in lengths]),
-        _codes_of(vectors, source),
+        _codes_of(vectors, collection),
     )
     names = text_names(len(texts))
     if feedback is None:
         return alone, names
     weights = None if feedback.weights is None else np.concatenate([feedback.weights, np.ones(len(texts))])
-    joined = FeedbackVectors(
+    joined = DocumentVectors(
         feedback.positions,
         np.concatenate([feedback.vectors, alone.vectors]),
         np.concatenate([feedback.token_ids, alone.token_ids]),
@@ -73,8 +73,8 @@ def with_texts(
     return joined, [*doc_ids, *names]
 
 
-def _codes_of(vectors: Vectors, source: FeedbackSource) -> npt.NDArray[np.int64]:
+def _codes_of(vectors: Vectors, collection: Collection) -> npt.NDArray[np.int64]:
     """The codec's centroid of each vector; -1 where there is no codec."""
-    if not isinstance(source, SnapshotSource):
+    if (stored := collection.on_disk) is None:
         return np.full(len(vectors), -1, np.int64)
-    return source.snapshot.codec.encode(vectors)["codes"].astype(np.int64)
+    return stored.codec.encode(vectors)["codes"].astype(np.int64)

@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
-from colbert_prf.feedback.base import Added, Feedback, expanded, likely_tokens, require_whole
+from colbert_prf.feedback.base import (
+    Added,
+    Feedback,
+    LikelyTokens,
+    expanded,
+    likely_tokens,
+    most_likely,
+    require_whole,
+    sources_of,
+)
 from colbert_prf.feedback.clustering import (
     CLUSTERINGS,
     Clustering,
@@ -23,10 +31,9 @@ from colbert_prf.feedback.clustering import (
     represent,
     represent_as_published,
 )
-from colbert_prf.feedback.naming import Names, Sigma, look_up
-from colbert_prf.feedback.source import FeedbackSource, FeedbackVectors, sources_of
 from colbert_prf.feedback.strength import DEFAULT, DEFAULT_AS_PUBLISHED, Strength
 from colbert_prf.feedback.weighting import WEIGHTINGS, Weighting, WeightingFunction, weigh
+from colbert_prf.index.collection import Collection, DocumentVectors
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.types import EncodedQuery, Expansion, TokenIds
 
@@ -40,26 +47,29 @@ MOST_NEIGHBOURS = 10_000
 class ColbertPRF(Feedback):
     """Expand a query with the discriminative centroids of its best documents.
 
-    The vectors of the ``feedback_docs`` best documents are clustered into ``clusters``. Each centroid υ is given the
-    token t that is most frequent among the ``neighbours`` document vectors nearest to it, P(t|υ), and the weight
-    σ = ln((N + 1) / (N_t + 1)) of that token; centroids of special tokens are dropped. The ``expansion_vectors`` of
-    highest σ are added to the query::
+    The vectors of the ``feedback_docs`` best documents are clustered into ``clusters``. Each cluster is represented by
+    its vector υ nearest to the mean, which has a token t, and by the weight σ = ln((N + 1) / (N_t + 1)) of that token;
+    special tokens are dropped. The ``expansion_vectors`` of highest σ are added to the query::
 
         s(q, d) = Σ_i max_j q_i·d_j + β Σ_(υ,σ) σ · max_j υ·d_j
 
     where β is ``beta``, or with ``weight``, the default, such that the added vectors together weigh ``weight`` times
-    the query. The paper learns from three documents and adds ten vectors; ``docs/notes/defaults.md`` says how the
-    defaults here were chosen. What every method has, ``feedback_docs``, ``expansion_vectors``, ``weight``, ``beta``,
-    ``rerank``, ``rerank_depth`` and ``push``, is described in :class:`Feedback`.
+    the query. The paper represents a cluster by its mean, which has no token of its own: ``clustering="kmeans"`` gives
+    it the token that is most frequent among the ``neighbours`` document vectors of the whole collection nearest to it.
+    That is as effective and takes longer, the more so the larger the index. The paper also learns from three documents
+    and adds ten vectors; ``docs/notes/defaults.md`` says how the defaults here were chosen. What every method
+    has, ``feedback_docs``, ``expansion_vectors``, ``weight``, ``beta``, ``rerank``, ``rerank_depth`` and ``push``, is
+    described in :class:`Feedback`.
 
     Parameters
     ----------
     clusters
         K.
     neighbours
-        Document vectors that name a centroid, r; at most 10,000.
+        Document vectors that name the mean of a cluster, r; at most 10,000. Only means are named so.
     clustering
-        ``kmeans``, or with real vectors ``kmeans-closest`` and ``kmedoids``, which keep their own tokens.
+        ``kmeans-closest``: the feedback vector nearest to each mean. ``kmeans``: the means, as in the paper.
+        ``kmedoids``: feedback vectors that keep the sum of distances small.
     weighting
         σ by ``idf``, ``ictf`` or ``cosine``; or a function ``(vectors, token_ids, statistics) -> sigmas``, see
         :class:`~colbert_prf.feedback.weighting.WeightingFunction`. Where documents have weights, σ is multiplied by the
@@ -67,8 +77,9 @@ class ColbertPRF(Feedback):
     seed
         Of the clustering; the same seed gives the same expansion on any number of threads.
     compat
-        ``"paper"`` to cluster as the authors' code does: documents filled up to 180 with zero vectors, scikit-learn's
-        KMeans. With neither ``weight`` nor ``beta``, a default for ``beta`` applies.
+        ``"paper"`` to cluster as the authors' code does: means of documents filled up to 180 with zero vectors, by
+        scikit-learn's KMeans, whatever ``clustering`` says. With neither ``weight`` nor ``beta``, a default
+        for ``beta`` applies.
 
     Examples
     --------
@@ -84,7 +95,7 @@ class ColbertPRF(Feedback):
     expansion_vectors: int = 20
     clusters: int = 24
     neighbours: int = 10
-    clustering: Clustering = "kmeans"
+    clustering: Clustering = "kmeans-closest"
     weighting: Weighting | WeightingFunction = "idf"
     seed: int = 42
     compat: Literal["paper"] | None = None
@@ -110,62 +121,53 @@ class ColbertPRF(Feedback):
     def _learn(
         self,
         query: EncodedQuery,
-        feedback: FeedbackVectors,
+        feedback: DocumentVectors,
         doc_ids: Sequence[str],
-        source: FeedbackSource,
+        collection: Collection,
         workers: Workers,
     ) -> Expansion:
         found = self._represent(feedback, workers)  # line 4 of Algorithm 2; line 2 is done
-        names = self._name(query, feedback, found, source, workers)  # lines 5 to 8
-        chosen = names.order[: self.expansion_vectors]  # line 9
-        added = Added(
-            found.vectors[chosen],
-            names.token_ids[chosen],
-            names.sigmas[chosen],
-            [likely_tokens(near, source.special_ids) for near in names.near[chosen]],
-            [sources_of(np.flatnonzero(found.labels == number), doc_ids, feedback) for number in chosen.tolist()],
-        )
+        token_ids, near = found.token_ids, None
+        if token_ids is None:  # lines 5 and 6
+            near = collection.nearest_tokens(found.vectors, self.neighbours).token_ids
+            token_ids = most_likely(near, collection.special_ids)
+        sigmas = weigh(self.weighting, query, found.vectors, token_ids, collection)  # line 7
+        if feedback.weights is not None:
+            sigmas *= _mean_weights(feedback, found)
+        order = np.argsort(-sigmas, kind="stable")
+        chosen = order[sigmas[order] >= 0][: self.expansion_vectors]  # line 9
+        members = [np.flatnonzero(found.labels == number) for number in chosen.tolist()]
+        if near is None:
+            own = zip(token_ids[chosen].tolist(), (feedback.token_ids[rows] for rows in members), strict=True)
+            likely = [_tokens_of_cluster(token_id, tokens, collection.special_ids) for token_id, tokens in own]
+        else:
+            likely = [likely_tokens(tokens, collection.special_ids) for tokens in near[chosen]]
+        sources = [sources_of(rows, doc_ids, feedback) for rows in members]
+        added = Added(found.vectors[chosen], token_ids[chosen], sigmas[chosen], likely, sources)
         return expanded(self, query, added, doc_ids)
 
-    def _represent(self, feedback: FeedbackVectors, workers: Workers) -> Representatives:
+    def _represent(self, feedback: DocumentVectors, workers: Workers) -> Representatives:
         if self.compat == "paper":
             return represent_as_published(feedback, self.clusters, seed=self.seed)
         return represent(feedback, self.clusters, method=self.clustering, seed=self.seed, workers=workers)
 
-    def _name(
-        self,
-        query: EncodedQuery,
-        feedback: FeedbackVectors,
-        found: Representatives,
-        source: FeedbackSource,
-        workers: Workers,
-    ) -> Names:
-        """The tokens that representatives stand for, at least of those to be added."""
-        sigma = _sigma_of(self.weighting, query, feedback, found, source)
-        if found.token_ids is not None:
-            return Names.of(found.token_ids[:, np.newaxis], sigma, source.special_ids)
-        likely = None if self.compat == "paper" or callable(self.weighting) else self.expansion_vectors
-        return look_up(found.vectors, feedback, source, self.neighbours, sigma, workers, likely=likely)
 
-
-def _sigma_of(
-    weighting: Weighting | WeightingFunction,
-    query: EncodedQuery,
-    feedback: FeedbackVectors,
-    found: Representatives,
-    source: FeedbackSource,
-) -> Sigma:
-    """Gives σ of the representatives with given tokens, times the mean weight of their vectors where these have any."""
-    sigma = partial(weigh, weighting, query, found.vectors, source=source)
-    if feedback.weights is None:
-        return sigma
+def _mean_weights(feedback: DocumentVectors, found: Representatives) -> npt.NDArray[np.float64]:
+    """The mean weight of the documents of the vectors of each cluster; 1 for a cluster without vectors."""
+    assert feedback.weights is not None
     used = found.labels >= 0
     labels, size = found.labels[used], len(found.vectors)
     counts = np.bincount(labels, minlength=size)
     sums = np.bincount(labels, feedback.weights[feedback.documents[used]], minlength=size)
-    means = np.where(counts, sums / np.maximum(counts, 1), 1.0)
+    return np.asarray(np.where(counts, sums / np.maximum(counts, 1), 1.0))
 
-    def weighed(token_ids: TokenIds) -> npt.NDArray[np.float64]:
-        return sigma(token_ids) * means.reshape(-1, *[1] * (token_ids.ndim - 1))
 
-    return weighed
+def _tokens_of_cluster(own: int, members: TokenIds, special_ids: frozenset[int]) -> LikelyTokens:
+    """The tokens of a cluster and their shares, the representative's own token first.
+
+    >>> _tokens_of_cluster(5, np.array([7, 7, 5, 101]), frozenset({101}))
+    ((5, 0.25), (7, 0.5))
+    """
+    tokens = sorted(likely_tokens(members, special_ids), key=lambda token: token[0] != own)
+    # The vector nearest to a mean may belong to another cluster.
+    return tuple(tokens) if tokens and tokens[0][0] == own else ((own, 1.0),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
-from colbert_prf.feedback.source import FeedbackSource
+from colbert_prf.index.collection import Collection
 from colbert_prf.types import EncodedQuery, TokenIds, Vectors
 
 __all__ = [
@@ -38,27 +38,27 @@ class Statistics:
     ----------
     query
         What was asked.
-    source
-        The collection.
+    collection
+        Where the frequencies are from.
     """
 
     query: EncodedQuery
-    source: FeedbackSource
+    collection: Collection
 
     @property
     def num_documents(self) -> int:
         """How many documents there are, N."""
-        return self.source.num_documents
+        return self.collection.num_documents
 
     @property
     def document_frequencies(self) -> npt.NDArray[np.int64]:
         """In how many documents each token is, N_t; a token beyond the end is in none."""
-        return self.source.document_frequencies
+        return self.collection.document_frequencies
 
     @property
     def collection_frequencies(self) -> npt.NDArray[np.int64]:
         """How often each token occurs; read from all documents at the first use."""
-        return self.source.collection_frequencies
+        return self.collection.collection_frequencies
 
 
 class WeightingFunction(Protocol):
@@ -81,9 +81,9 @@ def weigh(
     query: EncodedQuery,
     vectors: Vectors,
     token_ids: TokenIds,
-    source: FeedbackSource,
+    collection: Collection,
 ) -> npt.NDArray[np.float64]:
-    """σ of each vector, with one token or with each of several; not negative, but :data:`UNNAMED` without a token.
+    """σ of each vector with its token; not negative, but :data:`UNNAMED` without a token.
 
     Parameters
     ----------
@@ -94,46 +94,46 @@ def weigh(
     query
         What was asked.
     vectors, token_ids
-        Of the representatives, of shapes (num_vectors, dim) and (num_vectors,) or (num_vectors, num_tokens). Special
-        tokens, and those below 0, are none.
-    source
+        Of the representatives, of shapes (num_vectors, dim) and (num_vectors,). Special tokens, and those below 0,
+        are none.
+    collection
         Where the frequencies are from.
 
     Returns
     -------
     sigmas
-        Of the shape of ``token_ids``.
+        Of shape (num_vectors,).
     """
     if callable(method):
-        return _weighed_by(method, query, vectors, token_ids, source)
-    frequencies, total = source.document_frequencies, source.num_documents
+        return _weighed_by(method, query, vectors, token_ids, collection)
+    frequencies, total = collection.document_frequencies, collection.num_documents
     if method == "ictf":
-        frequencies = source.collection_frequencies
+        frequencies = collection.collection_frequencies
         total = int(frequencies.sum())
-    unnamed = is_unnamed(token_ids, source.special_ids)
+    unnamed = is_unnamed(token_ids, collection.special_ids)
     sigmas = np.where(unnamed, UNNAMED, inverse_frequency(frequencies, token_ids, total))
     if method == "cosine":
         lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)[:, None] * np.linalg.norm(query.vectors, axis=1)
         cosines = np.maximum((vectors @ query.vectors.T / lengths).mean(axis=1), 0)
-        sigmas = np.where(unnamed, UNNAMED, cosines.reshape(-1, *[1] * (token_ids.ndim - 1)))
+        sigmas = np.where(unnamed, UNNAMED, cosines)
     return np.asarray(sigmas)
 
 
 def _weighed_by(
-    function: WeightingFunction, query: EncodedQuery, vectors: Vectors, token_ids: TokenIds, source: FeedbackSource
+    function: WeightingFunction, query: EncodedQuery, vectors: Vectors, token_ids: TokenIds, collection: Collection
 ) -> npt.NDArray[np.float64]:
     """The σ that a function gives, checked."""
-    sigmas = np.asarray(function(vectors, token_ids, Statistics(query, source)), np.float64)
+    sigmas = np.asarray(function(vectors, token_ids, Statistics(query, collection)), np.float64)
     if sigmas.shape != token_ids.shape:
         raise InputError(
             f"a weighting gives one σ for each of {len(token_ids)} vectors, found an array of shape {sigmas.shape}"
         )
     if len(wrong := sigmas[~(np.isfinite(sigmas) & (sigmas >= 0))]):
         raise InputError(f"a weighting gives finite σ of at least 0, found {wrong[0]}")
-    return np.where(is_unnamed(token_ids, source.special_ids), UNNAMED, sigmas)
+    return np.where(is_unnamed(token_ids, collection.special_ids), UNNAMED, sigmas)
 
 
-def is_unnamed(token_ids: TokenIds, special_ids: Collection[int]) -> npt.NDArray[np.bool_]:
+def is_unnamed(token_ids: TokenIds, special_ids: Set[int]) -> npt.NDArray[np.bool_]:
     """Whether each token is special or none at all; the same as ``np.isin``, which takes long for so few.
 
     >>> is_unnamed(np.array([7, 101, -1], np.int32), {101}).tolist()

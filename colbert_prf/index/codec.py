@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +22,6 @@ from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.storage.arrays import Array
 from colbert_prf.storage.forms import Form
 from colbert_prf.types import Vectors
-
-if TYPE_CHECKING:
-    from colbert_prf.kernels.probes import ByteCentroids
 
 __all__ = [
     "BITS",
@@ -55,8 +51,6 @@ BATCH = 1 << 16
 """Vectors of the sample whose residuals are in memory at once."""
 SMALLEST_RANGE = 1e-3
 """Of the centroids in a dimension, where all of them are zero."""
-NEIGHBOURS = 32
-"""Centroids that are kept as near each."""
 PADDING = 16
 """Kernels want a multiple of this many dimensions; others are filled up with zeros."""
 
@@ -230,25 +224,6 @@ class Codec:
         return len(self.centroids)
 
     @cached_property
-    def byte_centroids(self) -> ByteCentroids:
-        """The centroids as they are stored, to find those near a vector; a few are filled up with some near none."""
-        from colbert_prf.kernels.probes import ByteCentroids
-        from colbert_prf.kernels.simd import ROWS
-
-        missing = max(0, ROWS - self.num_centroids)
-        codes = np.pad(self.arrays["centroids"], ((0, missing), (0, 0))) if missing else self.arrays["centroids"]
-        radii = np.pad(self.radii, (0, missing), constant_values=-np.inf)
-        return ByteCentroids(codes, np.pad(self._sums, (0, missing)), np.asarray(self.arrays["centroid_steps"]), radii)
-
-    @cached_property
-    def neighbours(self) -> npt.NDArray[np.uint16]:
-        """The centroids near each, of shape (num_centroids, :data:`NEIGHBOURS`) or less, found out at first use."""
-        from colbert_prf.kernels.probes import REACH, neighbours_of_all
-
-        with all_cores() as workers:
-            return neighbours_of_all(self.byte_centroids, NEIGHBOURS, REACH, **workers)
-
-    @cached_property
     def _sums(self) -> npt.NDArray[np.int32]:
         sums: npt.NDArray[np.int32] = self.arrays["centroids"].sum(axis=1, dtype=np.int32)
         return sums
@@ -302,20 +277,6 @@ class Codec:
             return (columns["vectors"] if rows is None else columns["vectors"][rows]).astype(np.float32)
         packed, scales, codes = (np.ascontiguousarray(columns[name]) for name in ("residuals", "scales", "codes"))
         return residuals.decode(packed, scales, codes, self.centroids, self.residuals, rows)[:, : self.dim]
-
-    def products(self, vectors: Vectors, columns: Mapping[str, Array], rows: npt.NDArray[np.int64]) -> Vectors:
-        """Products of vectors (n, dim), padded or not, with some rows of each (n, count); -inf where one is below 0."""
-        from colbert_prf.kernels.row_products import products_of_rows
-
-        if not len(columns["codes"]):
-            return np.full(rows.shape, -np.inf, dtype=np.float32)
-        if self.bits == 16:
-            stored = columns["vectors"][np.maximum(rows, 0)].astype(np.float32)
-            return np.where(rows < 0, -np.inf, np.einsum("nd,ncd->nc", vectors[:, : self.dim], stored)).astype(
-                np.float32
-            )
-        packed, scales, codes = (columns[name] for name in ("residuals", "scales", "codes"))
-        return products_of_rows(self.pad(vectors), rows, packed, scales, codes, self.centroids, self.residuals)
 
 
 @contextmanager

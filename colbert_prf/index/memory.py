@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import tee
 from typing import Any
 
@@ -11,9 +12,12 @@ import numpy.typing as npt
 
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
+from colbert_prf.index.collection import DocumentVectors, NearTokens
 from colbert_prf.kernels.maxsim import maxsim
+from colbert_prf.kernels.neighbours import nearest_rows
 from colbert_prf.progress import progress_bar
-from colbert_prf.types import EncodedDocument, EncodedQuery
+from colbert_prf.storage.arrays import rows_of
+from colbert_prf.types import EncodedDocument, EncodedQuery, Vectors
 
 __all__ = ["MemoryIndex"]
 
@@ -104,6 +108,42 @@ class MemoryIndex:
         """As many as there are documents."""
         return len(self.doc_ids)
 
+    @property
+    def on_disk(self) -> None:
+        """Nothing of it is."""
+        return
+
+    @property
+    def snapshot(self) -> MemoryIndex:
+        """Itself: an index in memory never changes."""
+        return self
+
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """Tokens that are no words, if the encoder is known."""
+        return self.encoder.special_ids if self.encoder else frozenset()
+
+    @property
+    def live(self) -> npt.NDArray[np.bool_]:
+        """All documents are, of shape (num_positions,)."""
+        return np.ones(self.num_positions, np.bool_)
+
+    @cached_property
+    def document_frequencies(self) -> npt.NDArray[np.int64]:
+        """In how many documents each token is, of shape (largest token + 1,)."""
+        documents = np.repeat(np.arange(self.num_positions), np.diff(self.offsets))
+        size = int(self.token_ids.max(initial=0)) + 1
+        return np.bincount(np.unique(documents * size + self.token_ids) % size, minlength=size)
+
+    @cached_property
+    def collection_frequencies(self) -> npt.NDArray[np.int64]:
+        """How often each token occurs, of shape (largest token + 1,)."""
+        return np.bincount(self.token_ids)
+
+    def find(self, doc_id: str) -> int | None:
+        """The position of a document, if it is there."""
+        return self.doc_ids.index(doc_id) if doc_id in self.doc_ids else None
+
     def positions(self, doc_ids: Iterable[str]) -> npt.NDArray[np.int64]:
         """The positions of documents; an unknown id is an :class:`InputError` that names it."""
         known = {doc_id: position for position, doc_id in enumerate(self.doc_ids)}
@@ -130,6 +170,28 @@ class MemoryIndex:
         if isinstance(document, str):
             self.positions([document])
         return {}
+
+    def lengths(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """How many vectors some documents have."""
+        return np.asarray(self.offsets[positions + 1] - self.offsets[positions])
+
+    def vectors_of(self, positions: npt.NDArray[np.int64]) -> DocumentVectors:
+        """The vectors and tokens of some documents."""
+        lengths, starts = self.lengths(positions), self.offsets[positions]
+        rows, documents = rows_of(starts, lengths), np.repeat(np.arange(len(positions)), lengths)
+        codes = np.full(len(rows), -1)
+        return DocumentVectors(
+            positions, self.vectors[rows], self.token_ids[rows], documents, rows - starts[documents], codes
+        )
+
+    def nearest_tokens(self, vectors: Vectors, count: int) -> NearTokens:
+        """The tokens of the ``count`` document vectors nearest to each vector: F_t(υ, r), comparing with all."""
+        rows, similarities = nearest_rows(vectors, self.vectors, count)
+        return NearTokens(np.where(rows < 0, -1, self.token_ids[rows]).astype(np.int32), similarities)
+
+    def similarities(self, position: int, query: EncodedQuery) -> Vectors:
+        """The products of a document's vectors with those of a query."""
+        return self.vectors[self.offsets[position] : self.offsets[position + 1]] @ query.vectors.T
 
     def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:
         """Score every document, of shape (num_documents,); one without vectors scores minus infinity."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.batch import BATCH_VECTORS, Batch
-from colbert_prf.index.codec import Codec, all_cores
+from colbert_prf.index.codec import Codec
 from colbert_prf.index.manifest import DeletionInfo, SegmentInfo
 from colbert_prf.index.segment_writer import document_frequencies, token_dtype
 from colbert_prf.kernels.postings import decode_postings
@@ -25,9 +25,9 @@ from colbert_prf.storage.segment import StoredSegment
 from colbert_prf.types import TokenIds, Vectors
 
 if TYPE_CHECKING:
-    from colbert_prf.kernels.sketches import Sketches
+    from colbert_prf.kernels.exact import PackedVectors
 
-__all__ = ["Segment"]
+__all__ = ["Segment", "packed_vectors"]
 
 
 class Segment(StoredSegment):
@@ -147,23 +147,6 @@ class Segment(StoredSegment):
         except ValueError as error:
             raise self._damaged("lists", str(error)) from error
 
-    @cached_property
-    def sketches(self) -> Sketches:
-        """The vectors of live documents by centroid, at two bits: 38 bytes each at dim 128, made once, in memory."""
-        from colbert_prf.kernels.sketches import rows_by_code, sketch_packed, sketch_vectors
-
-        assert self.codec is not None
-        codec, columns, codes = self.codec, self.columns, self.columns["codes"]
-        live = np.flatnonzero(np.repeat(~self.deleted, np.diff(self.offsets))) if self.deleted.any() else None
-        rows, starts = rows_by_code(codes if live is None else codes[live], codec.num_centroids)
-        rows = rows if live is None else live[rows].astype(np.int32)
-        with all_cores() as workers:
-            if codec.bits < 16:
-                packed, scales = columns["residuals"], columns["scales"]
-                return sketch_packed(packed, scales, codec.residuals, rows, starts, **workers)
-            vectors = columns["vectors"]
-            return sketch_vectors(vectors, codec.centroids, codes, codec.residuals, rows, starts, **workers)
-
     def add_frequencies(self, total: npt.NDArray[np.int64]) -> None:
         """Add the document frequencies of the live documents."""
         for array, sign in ((self.arrays["frequencies"], 1), (self.deletion_arrays.get("frequencies"), -1)):
@@ -239,6 +222,14 @@ class Segment(StoredSegment):
         for name in ("offsets", "list_offsets") if self.codec else ("offsets",):
             if bool((self.arrays[name][1:] < self.arrays[name][:-1]).any()):
                 raise self._damaged(name, "an offset is smaller than the one before it")
+
+
+def packed_vectors(segment: Segment) -> PackedVectors:
+    """The compressed vectors of a segment, as the kernels take them."""
+    from colbert_prf.kernels.exact import PackedVectors
+
+    columns = segment.columns
+    return PackedVectors(columns["codes"], columns["residuals"], columns["scales"], segment.offsets)
 
 
 def _forms(info: SegmentInfo, codec: Codec | None) -> dict[str, Form]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ import numpy.typing as npt
 
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.codec import Codec, codec_fault, codec_forms
+from colbert_prf.index.collection import DocumentVectors, NearTokens
 from colbert_prf.index.manifest import CodecInfo, Manifest, Settings
-from colbert_prf.index.segment import Segment
+from colbert_prf.index.nearest_tokens import nearest_tokens
+from colbert_prf.index.segment import Segment, packed_vectors
 from colbert_prf.kernels.maxsim import maxsim
-from colbert_prf.storage.arrays import ArrayInfo, check_array, open_array
+from colbert_prf.storage.arrays import ArrayInfo, check_array, open_array, rows_of
 from colbert_prf.storage.forms import check_forms
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.snapshot import StoredSnapshot
@@ -42,6 +45,26 @@ class Snapshot(StoredSnapshot[Segment]):
         codec = {self.layout.array(folder, name): info for name, info in self.manifest.codec.files.items()}
         return codec | super().array_files()
 
+    @property
+    def on_disk(self) -> Snapshot:
+        """Itself; see :class:`~colbert_prf.index.collection.Collection`."""
+        return self
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Itself."""
+        return self
+
+    @property
+    def num_documents(self) -> int:
+        """How many live documents there are."""
+        return self.manifest.num_documents
+
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """Tokens that are no words."""
+        return frozenset(self.manifest.settings.special_ids)
+
     def metadata(self, position: int) -> dict[str, Any]:
         """The metadata of a document; empty where it has none."""
         segment, place = self.place(position)
@@ -56,6 +79,49 @@ class Snapshot(StoredSnapshot[Segment]):
         """The token of each vector of a document, of shape (num_tokens,)."""
         segment, place = self.place(position)
         return segment.tokens(slice(int(segment.offsets[place]), int(segment.offsets[place + 1])))
+
+    def lengths(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """How many vectors some documents have."""
+        lengths = np.zeros(len(positions), np.int64)
+        for segment, numbers, documents in self._by_segment(positions):
+            lengths[numbers] = segment.offsets[documents + 1] - segment.offsets[documents]
+        return lengths
+
+    def vectors_of(self, positions: npt.NDArray[np.int64]) -> DocumentVectors:
+        """The decoded vectors of some documents, with their tokens and codes."""
+        lengths = self.lengths(positions)
+        starts, total = np.cumsum(lengths) - lengths, int(lengths.sum())
+        documents = np.repeat(np.arange(len(positions)), lengths)
+        vectors = np.empty((total, self.codec.dim), np.float32)
+        token_ids, codes = np.empty(total, np.int32), np.empty(total, np.int64)
+        for segment, numbers, places in self._by_segment(positions):
+            rows, targets = (rows_of(first, lengths[numbers]) for first in (segment.offsets[places], starts[numbers]))
+            vectors[targets], token_ids[targets] = segment.decode_rows(rows), segment.tokens(rows)
+            codes[targets] = segment.columns["codes"][rows]
+        return DocumentVectors(positions, vectors, token_ids, documents, np.arange(total) - starts[documents], codes)
+
+    def nearest_tokens(self, vectors: Vectors, count: int) -> NearTokens:
+        """The tokens of the ``count`` document vectors nearest to each vector: F_t(υ, r), through the codec."""
+        return nearest_tokens(self.codec, self.segments, vectors, count)
+
+    def similarities(self, position: int, query: EncodedQuery) -> Vectors:
+        """The products of a document's vectors with those of a query, as its score is computed from them."""
+        from colbert_prf.kernels.exact import similarities_definition
+
+        if self.codec.bits == 16:
+            return self.vectors(position) @ query.vectors.T
+        segment, place = self.place(position)
+        vectors, table = self.codec.pad(query.vectors), self.codec.scores(query.vectors)
+        return similarities_definition(vectors, table, self.codec.residuals, packed_vectors(segment), place)
+
+    def _by_segment(
+        self, positions: npt.NDArray[np.int64]
+    ) -> Iterator[tuple[Segment, npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+        """Each segment that has some of the positions, their numbers, and their places in the segment."""
+        owners = np.searchsorted(self.starts, positions, side="right") - 1
+        for owner in np.unique(owners).tolist():
+            numbers = np.flatnonzero(owners == owner)
+            yield self.segments[owner], numbers, positions[numbers] - self.starts[owner]
 
     @cached_property
     def document_frequencies(self) -> npt.NDArray[np.int64]:

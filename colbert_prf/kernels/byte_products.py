@@ -5,8 +5,7 @@ A component of the query is rounded to 14 bits and written as two digits of 7, s
 
     q · c ≈ unit · (128·Σ_d high[d]·c[d] + Σ_d low[d]·c[d] - 8192·Σ_d c[d])
 
-The sums are exact, so the only error is that of rounding the query, far below that of any residual. Where less will do,
-one digit is enough.
+The sums are exact, so the only error is that of rounding the query, far below that of any residual.
 """
 
 from __future__ import annotations
@@ -36,14 +35,7 @@ from colbert_prf.kernels.simd import (
     vector,
 )
 
-__all__ = [
-    "byte_tile_once",
-    "largest_digits",
-    "multiply_bytes",
-    "multiply_bytes_definition",
-    "round_to_digits",
-    "wide_byte_tile_once",
-]
+__all__ = ["multiply_bytes", "multiply_bytes_definition"]
 
 _WORTH_A_THREAD = 2000
 """Tiles that take as long as waking a thread does."""
@@ -126,10 +118,6 @@ float32 in rows of ``width``. For r in 0..3 and j in ``column`` .. ``column`` + 
     total = sum(rows[row + r, d] * (digits[0, d / 4, j, d % 4] + 128 * digits[1, d / 4, j, d % 4]) for d in dims)
     out[target + r, j] = units[j] * (total - 8192 * sums[row + r])
 """
-byte_tile_once = _byte_tile(1, 1)
-"""The same for components of one digit, less 64 instead of 8192."""
-wide_byte_tile_once = _byte_tile(1, 2)
-"""The same again, for j in ``column`` .. ``column`` + 31."""
 
 
 def largest_digits(dim: int, num_digits: int) -> np.float32:

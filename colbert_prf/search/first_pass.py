@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.index import MemoryIndex
+from colbert_prf.index.collection import Collection
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.search.effort import Effort
 from colbert_prf.search.engine import FinishedPass, Found, Scored, begin
@@ -121,24 +121,24 @@ class PaperPass(FirstPass):
 
 
 class ExactPass(FirstPass):
-    """Over an index in memory: every document is scored exactly, in both passes.
+    """Over any collection, such as an index in memory: every document is scored exactly, in both passes.
 
     Parameters
     ----------
-    index
+    collection
         The documents.
     query, effort, allowed
         As in :class:`CompressedPass`.
     """
 
-    def __init__(self, index: MemoryIndex, query: EncodedQuery, effort: Effort, allowed: Mask) -> None:
-        self._index, self._effort = index, effort
-        self._positions = np.arange(index.num_positions) if allowed is None else np.flatnonzero(allowed)
+    def __init__(self, collection: Collection, query: EncodedQuery, effort: Effort, allowed: Mask) -> None:
+        self._collection, self._effort = collection, effort
+        self._positions = np.arange(collection.num_positions) if allowed is None else np.flatnonzero(allowed)
         with effort.stage("score"):
             self._scored = self._score(query, self._positions)
 
     def _score(self, query: EncodedQuery, positions: npt.NDArray[np.int64]) -> Scored:
-        return Scored(positions, self._index.score(query)[positions])
+        return Scored(positions, self._collection.score(query)[positions])
 
     def best(self, count: int) -> Found:
         """The best of all."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.feedback import Feedback
-from colbert_prf.feedback.source import FeedbackSource
+from colbert_prf.index.collection import Collection
 from colbert_prf.kernels.parallel import ALONE, Workers
 from colbert_prf.search.effort import Effort
 from colbert_prf.search.engine import Found
@@ -41,7 +41,7 @@ class Learner:
     ----------
     method
         Of feedback.
-    source
+    collection
         Where the documents are.
     relevant, non_relevant
         Positions of documents a person has marked.
@@ -54,7 +54,7 @@ class Learner:
     """
 
     method: Feedback
-    source: FeedbackSource
+    collection: Collection
     relevant: npt.NDArray[np.int64]
     non_relevant: npt.NDArray[np.int64]
     rescore: int | None = None
@@ -80,7 +80,7 @@ class Learner:
             unmarked = ~np.isin(best.positions, self.non_relevant) if len(self.non_relevant) else slice(None)
             positions = best.positions[unmarked][: self.method.feedback_docs]
         expansion = self.method.learn_from(
-            query, positions, self.source, non_relevant=self.non_relevant, texts=self.texts, workers=workers
+            query, positions, self.collection, non_relevant=self.non_relevant, texts=self.texts, workers=workers
         )
         check_scores(expansion.query, "lower the weight, beta or push of feedback, or all weights of the query")
         return expansion

@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
-from colbert_prf.index.segment import Segment
+from colbert_prf.index.collection import Collection
+from colbert_prf.index.segment import Segment, packed_vectors
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.parallel import ALONE, Workers, WorkQueue
 from colbert_prf.types import EncodedQuery
 
 if TYPE_CHECKING:
     from colbert_prf.kernels.byte_query import ByteQuery
-    from colbert_prf.kernels.exact import PackedVectors
 
-__all__ = ["Scorer", "Scoring", "check_scores", "packed_vectors"]
+__all__ = ["Scorer", "Scoring", "check_scores", "exact_scores", "packed_vectors"]
 
 
 LARGEST_SCORE = float(np.finfo(np.float32).max) / 16
@@ -120,9 +120,11 @@ class Scoring(NamedTuple):
         return self.scores
 
 
-def packed_vectors(segment: Segment) -> PackedVectors:
-    """The compressed vectors of a segment, as the kernels take them."""
-    from colbert_prf.kernels.exact import PackedVectors
-
-    columns = segment.columns
-    return PackedVectors(columns["codes"], columns["residuals"], columns["scales"], segment.offsets)
+def exact_scores(
+    collection: Collection, query: EncodedQuery, positions: npt.NDArray[np.int64], workers: Workers = ALONE
+) -> npt.NDArray[np.float32]:
+    """Exact weighted MaxSim of some documents, in any order; minus infinity for one without vectors."""
+    if (stored := collection.on_disk) is None:
+        return collection.score(query)[positions]
+    ascending, places = np.unique(positions, return_inverse=True)
+    return Scorer(stored, query, workers=workers).scores(ascending, workers)[places]

@@ -22,9 +22,8 @@ from colbert_prf.encoder.ordered import ordered_map
 from colbert_prf.errors import InputError
 from colbert_prf.feedback import Feedback
 from colbert_prf.feedback.methods import make_feedback
-from colbert_prf.feedback.source import source_of
 from colbert_prf.index import Index, MemoryIndex
-from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.index.collection import Collection
 from colbert_prf.kernels.parallel import Workers
 from colbert_prf.search.effort import Effort
 from colbert_prf.search.engine import Found, default_probes, default_rescore
@@ -41,7 +40,6 @@ __all__ = ["PRESETS", "Preset", "Searcher"]
 Predicate = Callable[[Mapping[str, Any]], bool]
 Preset = Literal["default", "paper"]
 PRESETS: tuple[str, ...] = get_args(Preset)
-_Source = Snapshot | MemoryIndex
 LARGEST = 2**31 - 1
 """Of a number of documents, centroids or threads; no index has so many, and kernels count in 64 bits."""
 
@@ -224,16 +222,16 @@ class Searcher(Retriever):
         threads = _positive_or_none("threads", threads) or self.threads
         filters = _Filters(None if allowed is None else _ids("allowed", allowed), where)
         # One generation for the whole search, whatever writers do meanwhile.
-        source = self.index if isinstance(self.index, MemoryIndex) else self.index.snapshot
+        collection = self.index.snapshot
         learner = None
         if method is not None:
-            marked, unwanted = (source.positions(dict.fromkeys(ids)) for ids in (relevant, non_relevant))
-            learner = Learner(method, source_of(source), marked, unwanted, rescore, texts, with_passages)
+            marked, unwanted = (collection.positions(dict.fromkeys(ids)) for ids in (relevant, non_relevant))
+            learner = Learner(method, collection, marked, unwanted, rescore, texts, with_passages)
         if self.preset != "paper":
             probes = probes or default_probes(k, self.index.num_vectors)
         rescore = rescore or default_rescore(max(k, learner.depth if learner else 0))
         effort = Effort(probes, rescore, threads, self._pool, timings)
-        return self._ranking(source, query, k, effort, filters, learner)
+        return self._ranking(collection, query, k, effort, filters, learner)
 
     def search_many(
         self, queries: Iterable[str | EncodedQuery], k: int | None = None, **options: Any
@@ -274,7 +272,7 @@ class Searcher(Retriever):
         """
         if isinstance(query, str):
             query = self.encode(query) if self.feedback is None else self.search(query, k).encoded_query
-        return explain_hit(self.index, self._checked(query), doc_id)
+        return explain_hit(self.index.snapshot, self._checked(query), doc_id)
 
     def encode(self, text: str) -> EncodedQuery:
         """Encode a query with the index's own model."""
@@ -312,36 +310,42 @@ class Searcher(Retriever):
         return query
 
     def _ranking(
-        self, source: _Source, query: EncodedQuery, k: int, effort: Effort, filters: _Filters, learner: Learner | None
+        self,
+        collection: Collection,
+        query: EncodedQuery,
+        k: int,
+        effort: Effort,
+        filters: _Filters,
+        learner: Learner | None,
     ) -> Ranking:
         mask = None
         if filters.any:
             with effort.stage("filter"):
-                mask = filters.mask(source)
-        first = self._begin(source, query, k, effort, mask, learner)
+                mask = filters.mask(collection)
+        first = self._begin(collection, query, k, effort, mask, learner)
         if learner is None:
             first.finish()
-            return _shown(source, query, first.best(k), effort.timings)
+            return _shown(collection, query, first.best(k), effort.timings)
         found, expansion, before = search_with_feedback(first, query, k, learner, effort)
-        after = _shown(source, expansion.query, found, effort.timings)
+        after = _shown(collection, expansion.query, found, effort.timings)
         # The positions and scores alone: a ranking may be kept for long.
-        return Ranking(after.query, after.hits, after.timings, expansion, partial(_shown, source, query, before))
+        return Ranking(after.query, after.hits, after.timings, expansion, partial(_shown, collection, query, before))
 
     def _begin(
         self,
-        source: _Source,
+        collection: Collection,
         query: EncodedQuery,
         k: int,
         effort: Effort,
         mask: npt.NDArray[np.bool_] | None,
         learner: Learner | None,
     ) -> FirstPass:
-        if isinstance(source, MemoryIndex):
-            return ExactPass(source, query, effort, mask)
+        if (stored := collection.on_disk) is None:
+            return ExactPass(collection, query, effort, mask)
         depth, early = (k, 0) if learner is None else (max(k, learner.depth), learner.num_best)
         if self._paper is not None:
-            return PaperPass(self._paper, source, query, depth, effort, mask)
-        return CompressedPass(source, query, depth, effort, mask, early)
+            return PaperPass(self._paper, stored, query, depth, effort, mask)
+        return CompressedPass(stored, query, depth, effort, mask, early)
 
     @property
     def workers(self) -> Workers:
@@ -367,28 +371,29 @@ class _Filters:
     def any(self) -> bool:
         return self.allowed is not None or self.where is not None
 
-    def mask(self, source: _Source) -> npt.NDArray[np.bool_]:
+    def mask(self, collection: Collection) -> npt.NDArray[np.bool_]:
         """Whether each position may be found."""
-        mask = np.zeros(source.num_positions, dtype=np.bool_)
-        mask[source.positions(self.allowed) if self.allowed is not None else slice(None)] = True
+        mask = np.zeros(collection.num_positions, dtype=np.bool_)
+        mask[collection.positions(self.allowed) if self.allowed is not None else slice(None)] = True
         if self.where is not None:
-            if isinstance(source, Snapshot):
-                mask &= source.live
+            mask &= collection.live
             for position in np.flatnonzero(mask).tolist():
-                mask[position] = self.where(source.metadata(position))
+                mask[position] = self.where(collection.metadata(position))
         return mask
 
 
-def _shown(source: _Source, query: EncodedQuery, found: Found, timings: dict[str, float] | None = None) -> Ranking:
+def _shown(
+    collection: Collection, query: EncodedQuery, found: Found, timings: dict[str, float] | None = None
+) -> Ranking:
     """What was found, as a ranking; the time that takes counts where there are timings."""
     started = perf_counter()
     positions = found.positions
-    doc_ids = source.doc_ids_of(positions)
+    doc_ids = collection.doc_ids_of(positions)
     hits = Hits(
         doc_ids,
         found.scores.tolist(),
-        lambda rank: source.text(int(positions[rank])),
-        lambda rank: source.metadata(int(positions[rank])),
+        lambda rank: collection.text(int(positions[rank])),
+        lambda rank: collection.metadata(int(positions[rank])),
     )
     if timings is None:
         return Ranking(query, hits)
@@ -431,8 +436,9 @@ def _ids(name: str, doc_ids: Iterable[str]) -> tuple[str, ...]:
 def _checked_preset(preset: str | None, index: Index | MemoryIndex) -> str:
     if preset is not None and preset not in PRESETS:
         raise InputError(f"preset must be one of {PRESETS}, found {preset!r}")
-    if preset == "paper" and (isinstance(index, MemoryIndex) or index.bits != BITS):
-        found = "one in memory" if isinstance(index, MemoryIndex) else f"one with bits={index.bits}"
+    stored = index.snapshot.on_disk if preset == "paper" else None
+    if preset == "paper" and (stored is None or stored.codec.bits != BITS):
+        found = "one in memory" if stored is None else f"one with bits={stored.codec.bits}"
         raise InputError(
             f"the preset 'paper' needs an index folder with bits={BITS}, found {found}; create one with "
             f"Index.create(path, documents, bits={BITS}) or `colbert-prf index CORPUS INDEX --bits {BITS}`"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
+from functools import cached_property, partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -14,7 +14,6 @@ from colbert_prf.errors import InputError
 from colbert_prf.feedback.base import Feedback
 from colbert_prf.feedback.frequencies import TokenFrequencies
 from colbert_prf.feedback.prf import ColbertPRF
-from colbert_prf.feedback.source import MemorySource
 from colbert_prf.index import MemoryIndex
 from colbert_prf.search.effort import Effort
 from colbert_prf.types import EncodedQuery, Expansion, Hit, Ranking
@@ -25,7 +24,7 @@ FeedbackFrom = Literal["scores", "given"]
 _DEFAULT = ColbertPRF()
 
 
-class CountedSource(MemorySource):
+class CountedSource(MemoryIndex):
     """Documents in memory, with the frequencies of a larger collection.
 
     Parameters
@@ -37,22 +36,27 @@ class CountedSource(MemorySource):
     """
 
     def __init__(self, index: MemoryIndex, frequencies: TokenFrequencies) -> None:
-        super().__init__(index)
+        self.doc_ids, self.texts, self.encoder = index.doc_ids, index.texts, index.encoder
+        self.offsets, self.token_ids, self.vectors = index.offsets, index.token_ids, index.vectors
         size = len(frequencies.document_frequencies)
         if index.encoder is not None and size > index.encoder.vocabulary_size:
             raise InputError(
                 f"the frequencies are of {size} tokens, the model has {index.encoder.vocabulary_size}; count them "
                 "with the tokenizer of the same model"
             )
-        self.num_documents = frequencies.num_documents
         self.frequencies = frequencies
 
     @property
+    def num_documents(self) -> int:
+        """How many documents the collection has."""
+        return self.frequencies.num_documents
+
+    @cached_property
     def document_frequencies(self) -> npt.NDArray[np.int64]:
         """In how many documents of the collection each token is."""
         return self.frequencies.document_frequencies
 
-    @property
+    @cached_property
     def collection_frequencies(self) -> npt.NDArray[np.int64]:
         """How often each token occurs in the collection."""
         if self.frequencies.collection_frequencies is None:
@@ -136,9 +140,9 @@ def rerank_texts(
     if feedback is None:
         return Ranking(question, before.hits[:k], effort.timings)
     with effort.stage("expansion"):
-        source = MemorySource(index) if frequencies is None else CountedSource(index, frequencies)
+        collection = index if frequencies is None else CountedSource(index, frequencies)
         first = before if feedback_from == "scores" else _in_order(before, index.doc_ids)
-        expansion = feedback.expand(question, first, source)
+        expansion = feedback.expand(question, first, collection)
     with effort.stage("score again"):
         after = _ranked(index, expansion.query)
     return Ranking(after.query, after.hits[:k], effort.timings, expansion, lambda: Ranking(question, before.hits[:k]))

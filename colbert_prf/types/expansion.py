@@ -20,7 +20,8 @@ class ExpansionVector:
     token_id
         The token it most likely stands for.
     likely
-        Tokens of the nearest document vectors with their probability P(t|υ), most likely first.
+        Tokens it may stand for with their probability P(t|υ), ``token_id`` first: those of the nearest document
+        vectors, or of its cluster where the vector is a document's own.
     sigma
         How much the token tells documents apart.
     weight

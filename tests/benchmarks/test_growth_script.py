@@ -29,12 +29,17 @@ def test_growth_builds_each_size_and_removes_it(tmp_path, run_script):
     assert large["vectors"] == sum(len(block.vectors) for block in synthetic.Collection().blocks(100))
     assert large["disk_bytes"] > small["disk_bytes"]
     assert large["peak_bytes"] > 10e6
+    for name in growth.FEEDBACK:
+        assert large[f"{name}_first"] > 0
+        assert large[f"{name}_later"] > 0
+        assert large[f"{name}_bytes"] < 300e6
     assert not list(tmp_path.iterdir())
 
 
 def test_the_growth_table_has_exponents(capsys):
     keys = ["build_seconds", "peak_bytes", "peak_anonymous_bytes", "disk_bytes"]
     keys += [f"latency@{cutoff}" for cutoff in latency.CUTOFFS]
+    keys += [f"{name}_{what}" for name in growth.FEEDBACK for what in ("first", "later", "bytes")]
     growth.print_results(
         [
             {"vectors": size, "centroids": 64, "distance": 0.5, **dict.fromkeys(keys, size**power)}
@@ -49,5 +54,6 @@ def test_the_growth_table_has_exponents(capsys):
         *["1.00"] * 4,
         "",
         *["1.00"] * 3,
+        *[""] * len(growth.FEEDBACK),
     ]
     assert last.startswith("| last step |")

@@ -15,7 +15,6 @@ from colbert_prf.cli import cli
 from colbert_prf.cli.expansion import expansion_words, likely_words, moves, places, print_expansion
 from colbert_prf.cli.feedback import feedback_from
 from colbert_prf.cli.plot import _contrast
-from colbert_prf.feedback.source import source_of
 from colbert_prf.search.searcher import Searcher
 from colbert_prf.types import ExpansionVector
 
@@ -240,7 +239,7 @@ def test_plot_refuses_a_bad_name_before_it_reads_anything(name, message):
 
 def test_of_the_shared_words_those_that_say_something_are_marked(encoder):
     searcher = Searcher(MemoryIndex.create(CORPUS.items(), encoder=encoder, progress=False))
-    source, query = source_of(searcher.index), encoder.encode_query(QUESTION)
+    source, query = searcher.index.snapshot, encoder.encode_query(QUESTION)
     feedback = source.vectors_of(source.positions(["fish"]))
     contrast = _contrast("The tank fired if the gold was gone.", query, [Expansion(query)], feedback, searcher)
     # "the" and "." are in two passages of three, "gold" as well; "tank" and "if" in one.

@@ -20,7 +20,7 @@ def test_numbers_worked_out_by_hand(plane):
     token 3 in two: σ = ln(6/3) for both, so the order of the clusters decides, and a weight of 1 gives both
     together the weight of the query, a half each.
     """
-    feedback = ColbertPRF(feedback_docs=1, clusters=2, expansion_vectors=2, neighbours=3, weight=1)
+    feedback = ColbertPRF(feedback_docs=1, clusters=2, expansion_vectors=2, neighbours=3, weight=1, clustering="kmeans")
     ranking = Searcher(plane).search(EAST, k=5, feedback=feedback)
     vectors = {vector.token_id: vector for vector in ranking.expansion.vectors}
     assert set(vectors) == {1, 3}
@@ -93,7 +93,7 @@ def test_fewer_vectors_than_clusters(plane):
 
 
 def test_special_tokens_count_and_are_dropped(memory, goldfish):
-    feedback = ColbertPRF(clusters=100, expansion_vectors=100)
+    feedback = ColbertPRF(clusters=100, expansion_vectors=100, clustering="kmeans")
     expansion = Searcher(memory).search(goldfish, feedback=feedback).expansion
     specials = memory.encoder.special_ids
     assert len(expansion)

@@ -47,12 +47,11 @@ def test_without_frequencies_it_is_a_search_of_the_passages(given, encoder):
     assert [hit.text for hit in found] == [PASSAGES[doc_id] for doc_id in found.doc_ids]
 
 
-def test_with_frequencies_it_is_a_search_with_those(given, encoder, memory, monkeypatch):
+def test_with_frequencies_it_is_a_search_with_those(given, encoder, memory):
     """A Searcher that counts in the whole collection and finds only among the passages."""
     frequencies = TokenFrequencies.of(memory)
-    monkeypatch.setattr("colbert_prf.search.searcher.source_of", lambda index: CountedSource(index, frequencies))
-    expected = Searcher(given).search("do goldfish grow", k=len(GIVEN), feedback=ColbertPRF())
-    monkeypatch.undo()
+    counted = CountedSource(given, frequencies)
+    expected = Searcher(counted).search("do goldfish grow", k=len(GIVEN), feedback=ColbertPRF())
     found = rerank_texts("do goldfish grow", GIVEN, encoder=encoder, frequencies=frequencies)
     assert scores(found) == scores(expected)
     assert found.expansion.vectors == expected.expansion.vectors

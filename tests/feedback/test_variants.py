@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, InputError, Searcher
-from colbert_prf.feedback.source import MemorySource, source_of
-from colbert_prf.feedback.weighting import inverse_frequency, weigh
+from colbert_prf.feedback.weighting import weigh
 
 
 @pytest.mark.parametrize("clustering", ["kmeans-closest", "kmedoids"])
@@ -24,7 +23,6 @@ def test_real_vectors_keep_their_own_tokens(memory, goldfish, clustering):
     for token, vector in zip(expansion.query.token_ids, expansion.query.vectors, strict=True):
         if (token, vector.tobytes()) not in rows:
             assert any((vector == own).all() for own in goldfish.vectors)
-    assert [vector.probability for vector in expansion.vectors] == [1.0] * len(expansion)
 
 
 def _document(memory, position):
@@ -36,25 +34,32 @@ def test_weights_worked_out_by_hand(plane):
     """Token 1 is in documents a and b, three times of ten; token 4 in d and e, three times of ten."""
     query = EncodedQuery(np.array([1, 3], np.int32), np.eye(2, dtype=np.float32))
     vectors = np.array([[0.5, 0], [-1, -1]], np.float32)
-    token_ids, source = np.array([1, 4], np.int32), source_of(plane)
+    token_ids, source = np.array([1, 4], np.int32), plane
     assert weigh("idf", query, vectors, token_ids, source).tolist() == pytest.approx([log(6 / 3), log(6 / 3)])
     assert weigh("ictf", query, vectors, token_ids, source).tolist() == pytest.approx([log(11 / 4), log(11 / 4)])
     assert weigh("cosine", query, vectors, token_ids, source).tolist() == pytest.approx([0.5, 0])
 
 
 @pytest.mark.parametrize("method", ["idf", "ictf", "cosine"])
-def test_weights_with_each_of_several_tokens_are_those_with_one(memory, goldfish, method):
-    source, tokens = MemorySource(memory), memory.token_ids[:30].reshape(10, 3).copy()
-    vectors, special = memory.vectors[:10], min(source.special_ids)
-    tokens[2] = (-1, special, len(source.document_frequencies) + 5)  # none, none, and one that no document has
-    each = weigh(method, goldfish, vectors, tokens, source)
-    columns = [weigh(method, goldfish, vectors, column, source) for column in tokens.T]
-    assert np.array_equal(each, np.stack(columns, axis=1))
-    assert (each[2] < 0).tolist() == [True, True, False]
+def test_what_has_no_token_has_no_weight(memory, goldfish, method):
+    """None, a special token, and one that no document has, which is as rare as can be."""
+    unseen = len(memory.document_frequencies) + 5
+    tokens = np.array([-1, min(memory.special_ids), unseen], np.int32)
+    sigmas = weigh(method, goldfish, memory.vectors[:3], tokens, memory)
+    assert (sigmas < 0).tolist() == [True, True, False]
     if method == "idf":
-        ordinary = ~np.isin(tokens, [-1, *source.special_ids])
-        expected = inverse_frequency(source.document_frequencies, tokens[ordinary], source.num_documents)
-        assert each[ordinary] == pytest.approx(expected)
+        assert sigmas[2] == pytest.approx(log(memory.num_documents + 1))
+
+
+@pytest.mark.parametrize("clustering", ["kmeans-closest", "kmedoids"])
+def test_the_likely_tokens_of_a_real_vector_are_those_of_its_cluster(plane, clustering):
+    """The one cluster of document a has two vectors of token 1 and one of token 3; the mean is nearer to token 1."""
+    feedback = ColbertPRF(clustering=clustering, clusters=1, expansion_vectors=1)
+    query = EncodedQuery(np.array([1], np.int32), np.eye(1, 2, dtype=np.float32))
+    (vector,) = feedback.expand(query, ["a"], plane).vectors
+    assert vector.likely == ((1, pytest.approx(2 / 3)), (3, pytest.approx(1 / 3)))
+    assert vector.token_id == 1
+    assert vector.probability == pytest.approx(2 / 3)
 
 
 def test_documents_marked_as_relevant_are_learned_from(memory, goldfish):

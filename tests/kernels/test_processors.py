@@ -16,8 +16,6 @@ TESTS = (
     "test_distances.py",
     "test_exact.py",
     "test_interaction.py",
-    "test_neighbours.py",
-    "test_probes.py",
 )
 
 

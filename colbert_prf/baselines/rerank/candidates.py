@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
-from colbert_prf.index import MemoryIndex
-from colbert_prf.search.scorer import Scorer
+from colbert_prf.search.scorer import exact_scores
 from colbert_prf.search.searcher import Searcher
 from colbert_prf.types import EncodedQuery
 
@@ -28,6 +27,7 @@ class Candidates:
 
     Examples
     --------
+    >>> from colbert_prf import MemoryIndex
     >>> index = MemoryIndex.create([("a", "Goldfish grow all their life."), ("b", "Bank rates fell.")])
     >>> searcher = Searcher(index)
     >>> scores = Candidates(searcher, ["b", "a"]).scores(searcher.encoder.encode_query("do fish grow"))
@@ -37,20 +37,11 @@ class Candidates:
 
     def __init__(self, searcher: Searcher, doc_ids: Sequence[str]) -> None:
         self._workers = searcher.workers
-        index = searcher.index
-        self._source = index if isinstance(index, MemoryIndex) else index.snapshot
-        self._positions = self._source.positions(doc_ids)
-        self._order = np.argsort(self._positions, kind="stable")
+        self._dim, self._collection = searcher.index.dim, searcher.index.snapshot
+        self._positions = self._collection.positions(doc_ids)
 
     def scores(self, query: EncodedQuery) -> npt.NDArray[np.float64]:
         """Weighted MaxSim of each document, in the order of the ids; minus infinity for one without vectors."""
-        source, ascending = self._source, self._positions[self._order]
-        if isinstance(source, MemoryIndex):
-            return source.score(query)[self._positions].astype(np.float64)
-        if query.dim != source.manifest.settings.dim:
-            raise InputError(
-                f"the query has vectors of dim {query.dim}, the index of dim {source.manifest.settings.dim}"
-            )
-        scores = np.empty(len(ascending))
-        scores[self._order] = Scorer(source, query, workers=self._workers).scores(ascending, self._workers)
-        return scores
+        if query.dim != self._dim:
+            raise InputError(f"the query has vectors of dim {query.dim}, the index of dim {self._dim}")
+        return exact_scores(self._collection, query, self._positions, self._workers).astype(np.float64)

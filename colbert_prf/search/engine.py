@@ -153,8 +153,8 @@ class StartedPass:
         Which of its documents are scored, and which are being scored; both ascending.
     scoring
         Of the others.
-    snapshot, k
-        What is searched, and how many documents are wanted.
+    snapshot
+        What is searched.
     cut
         All candidates of at least this approximate score are among its documents.
     """
@@ -164,7 +164,6 @@ class StartedPass:
     others: npt.NDArray[np.int64]
     scoring: Scoring
     snapshot: Snapshot
-    k: int
     cut: float
 
     def best(self, count: int) -> Found:
@@ -175,7 +174,7 @@ class StartedPass:
         """Score the others, and with :attr:`Effort.widen` those that may still be among the best."""
         with effort.stage("maxsim"):
             self.first.scores[self.others] = self.scoring.finish()
-            return _widened(self.snapshot, self.first, self.k, self.cut, effort) if effort.widen else self.first
+            return _widened(self.snapshot, self.first, self.cut, effort) if effort.widen else self.first
 
 
 def find(
@@ -246,16 +245,16 @@ def begin(
         scores[first] = scorer.scores(positions[first], effort.workers)
         scoring = scorer.begin(positions[others], effort.workers)
     known = FinishedPass(query, scorer, values, chosen, approximate, places, positions, scores)
-    return StartedPass(known, first, others, scoring, snapshot, k, cut)
+    return StartedPass(known, first, others, scoring, snapshot, cut)
 
 
-def _widened(snapshot: Snapshot, first: FinishedPass, k: int, cut: float, effort: Effort) -> FinishedPass:
+def _widened(snapshot: Snapshot, first: FinishedPass, cut: float, effort: Effort) -> FinishedPass:
     """Score also the candidates that may be among the best, by what exact scores tell about approximate ones."""
     from colbert_prf.kernels.topk import best
 
     approximate = _joined(first.approximate)
     for _ in range(ROUNDS):
-        least = least_worth_scoring(first.scores, approximate[first.places], k, cut)
+        least = least_worth_scoring(first.scores, approximate[first.places], cut)
         more = could_enter(approximate, first.places, least)
         if not len(more):
             break

@@ -26,7 +26,7 @@ WITH_RARE_TOKENS = 200
 COMMON = 50
 """A token in more than one of so many documents is not looked up, unless :data:`WITH_RARE_TOKENS` or fewer have it."""
 SURE_RANKS = 10
-"""The best so many documents are to be found nearly always, or ``k`` where that is fewer."""
+"""The best so many documents are to be found nearly always, also where fewer are wanted."""
 DEVIATIONS = 4.0
 """How many standard deviations of the errors so far a document's approximate score may be too low."""
 
@@ -56,7 +56,8 @@ def matching_places(weights: Weights, approximate: npt.NDArray[np.float32]) -> n
     >>> matching_places(np.array([0, 1, 0.5, 0], np.float32), approximate).tolist()
     [1, 2]
     """
-    places = np.flatnonzero((weights > 0) & np.isfinite(approximate))
+    places = np.flatnonzero(weights)
+    places = places[np.isfinite(approximate[places])]
     if len(places) <= WITH_RARE_TOKENS:
         return places
     found = weights[places]
@@ -66,7 +67,7 @@ def matching_places(weights: Weights, approximate: npt.NDArray[np.float32]) -> n
 
 
 def least_worth_scoring(
-    scores: npt.NDArray[np.float32], approximate: npt.NDArray[np.float32], k: int, cut: float
+    scores: npt.NDArray[np.float32], approximate: npt.NDArray[np.float32], cut: float, rank: int = SURE_RANKS
 ) -> float:
     """The least approximate score with which a document may be among the best.
 
@@ -74,20 +75,19 @@ def least_worth_scoring(
     ----------
     scores, approximate
         Of the documents scored so far, each of shape (num_scored,).
-    k
-        How many documents are wanted.
     cut
         All documents of at least this approximate score are scored: their errors are those of a sample that was not
         chosen by rare tokens.
+    rank
+        How many are the best.
 
     Examples
     --------
     The second best score is 9; approximate scores are 1 too low, always:
 
-    >>> least_worth_scoring(np.array([10, 9, 4], np.float32), np.array([9, 8, 3], np.float32), 2, 3)
+    >>> least_worth_scoring(np.array([10, 9, 4], np.float32), np.array([9, 8, 3], np.float32), 3, rank=2)
     8.0
     """
-    rank = min(k, SURE_RANKS)
     if len(scores) <= rank:
         return float("-inf")
     worst = float(np.partition(scores, -rank)[-rank])

@@ -242,7 +242,7 @@ SEEN_BY_OPEN = {
         *(
             f"segment-00000{number}-0000/{name}offsets.npy"
             for number in (1, 2)
-            for name in ("", "id_", "list_", "texts_", "metadata_")
+            for name in ("", "id_", "list_", "token_list_", "texts_", "metadata_")
         ),
     },
     "lexical": {"manifest.json", "deletions-000003/segment-000001-0000.npy"},

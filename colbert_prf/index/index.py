@@ -12,10 +12,12 @@ from colbert_prf.errors import IndexFormatError, InputError
 from colbert_prf.index.builder import BuildOptions, create_index
 from colbert_prf.index.changes import add_items, delete_documents, merge_segments, retrain_codec, warn_if_outgrown
 from colbert_prf.index.codec import Codec
+from colbert_prf.index.fit import warn_if_unfit
 from colbert_prf.index.manifest import Manifest, ModelInfo, Settings
 from colbert_prf.index.model import check_model, load_model, model_info
 from colbert_prf.index.reader import IndexReader
 from colbert_prf.index.records import Documents, EncodedDocuments, Item, text_items, vector_items
+from colbert_prf.index.segment import Segment
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.index.verification import Verification, verify_snapshot
 from colbert_prf.storage.layout import IndexLayout
@@ -190,6 +192,9 @@ class Index(IndexReader):
     def add(self, documents: Documents) -> None:
         """Encode and add documents, all of them or none; see :meth:`create` for what they are.
 
+        An :class:`OutgrownCodecWarning` says when the index has grown far past what its codec was trained for, or when
+        what was added is unlike what it was trained on.
+
         Raises
         ------
         InputError
@@ -199,15 +204,23 @@ class Index(IndexReader):
         """
         if self.encoder is None:
             raise InputError("the index was made from vectors; add to it with add_vectors, or open it with an encoder")
+        before = self._snapshot
         add_items(self._layout, text_items(documents), encoder=self.encoder)
         self.reload()
         warn_if_outgrown(self._layout.path, self._snapshot.manifest)
+        warn_if_unfit(self._layout.path, self._added_since(before), self._snapshot.codec)
 
     def add_vectors(self, encoded: EncodedDocuments) -> None:
         """Add vectors made elsewhere; see :meth:`create_from_vectors` and :meth:`add`."""
+        before = self._snapshot
         add_items(self._layout, vector_items(encoded), encoder=None)
         self.reload()
         warn_if_outgrown(self._layout.path, self._snapshot.manifest)
+        warn_if_unfit(self._layout.path, self._added_since(before), self._snapshot.codec)
+
+    def _added_since(self, before: Snapshot) -> list[Segment]:
+        known = {segment.info.name for segment in before.segments}
+        return [segment for segment in self._snapshot.segments if segment.info.name not in known]
 
     def delete(self, doc_ids: Iterable[str]) -> None:
         """Delete documents, all of them or none; an unknown id is an :class:`InputError` that names it."""

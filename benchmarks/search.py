@@ -46,7 +46,7 @@ from colbert_prf import Encoder
 from colbert_prf.datasets import read_corpus, read_topics
 from colbert_prf.encoder.base import available_cores
 
-DEFAULT_SYSTEMS = ("ours-1", "ours-2", "ours-4", "ours-4-hasty", "paper", "brute-force", *PEERS)
+DEFAULT_SYSTEMS = ("ours-2", "ours-4", "ours-4-hasty", "paper", "brute-force", *PEERS)
 
 
 class Experiment:

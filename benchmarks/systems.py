@@ -17,7 +17,7 @@ from colbert_prf.kernels.maxsim import maxsim
 from colbert_prf.kernels.topk import best_sorted
 
 LABELS = {
-    **{f"ours-{bits}": f"colbert-prf, {bits} bit{'s' if bits > 1 else ''}" for bits in (1, 2, 4, 8, 16)},
+    **{f"ours-{bits}": f"colbert-prf, {bits} bits" for bits in (2, 4, 16)},
     "ours-4-hasty": "colbert-prf, 4 bits, rescore=1000",
     "paper": "colbert-prf, preset paper",
     "brute-force": "NumPy brute force",

@@ -39,6 +39,7 @@ __all__ = [
     "ProjectionError",
     "StorageError",
     "TextError",
+    "require_positive",
 ]
 
 
@@ -140,3 +141,24 @@ class MissingExtraError(ColbertPrfError, ImportError):
     def __init__(self, purpose: str, *, extra: str) -> None:
         self.extra = extra
         super().__init__(f'{purpose} needs packages that are not installed: pip install "colbert-prf[{extra}]"')
+
+
+def require_positive(**numbers: float | None) -> None:
+    """Refuse numbers below 1, by their names; None passes.
+
+    Raises
+    ------
+    InputError
+        It names the first.
+
+    Examples
+    --------
+    >>> require_positive(k=10, depth=None)
+    >>> require_positive(threads=0)
+    Traceback (most recent call last):
+    ...
+    colbert_prf.errors.InputError: threads must be at least 1, found 0
+    """
+    for name, number in numbers.items():
+        if number is not None and number < 1:
+            raise InputError(f"{name} must be at least 1, found {number}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import colbert_prf
 
 HEAVY = [
     "faiss",
+    "numba",
     "torch",
     "transformers",
     "sentence_transformers",
@@ -37,6 +39,26 @@ def test_importing_loads_nothing_heavy(statement):
     code = f"import sys; {statement}; print([name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_kernels_are_named_without_being_loaded():
+    code = """
+import sys
+from colbert_prf.kernels import compiled
+print(compiled, "numba" in sys.modules)
+compiled.intrinsic
+from colbert_prf.kernels import compiled
+print("numba" in sys.modules, type(compiled).__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["<colbert_prf.kernels.compiled, imported when it is used> False", "True module"]
+
+
+def test_kernels_that_are_not_there_are_no_modules():
+    with pytest.raises(ImportError, match="cannot import name 'nowhere'"):
+        from colbert_prf.kernels import nowhere  # noqa: F401
+    with pytest.raises(AttributeError, match="nowhere"):
+        importlib.import_module("colbert_prf.kernels").topk.nowhere  # noqa: B018
 
 
 def core_distributions() -> dict[str, metadata.Distribution]:

@@ -21,9 +21,7 @@ INDEX = click.Path(path_type=Path)
 @click.command()
 @click.argument("corpus")
 @click.argument("output", type=INDEX)
-@click.option(
-    "--bits", type=click.Choice(["1", "2", "4", "8", "16"]), default="2", show_default=True, help="Per dimension."
-)
+@click.option("--bits", type=click.Choice(["2", "4", "16"]), default="2", show_default=True, help="Per dimension.")
 @click.option("--no-texts", is_flag=True, help="Keep vectors only.")
 @click.option("--resume", is_flag=True, help="Continue an interrupted build of the same corpus.")
 @corpus_options

@@ -18,6 +18,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeAlias, TypeVar
 
+import zstandard
+
 from colbert_prf.errors import DatasetError
 
 __all__ = ["STANDARD_INPUT", "Source", "open_binary", "read_lines", "started"]
@@ -155,8 +157,6 @@ def _plain_chunks(stream: BinaryIO, name: str) -> Iterator[bytes]:
     if _GZIP.match(head):
         return _decompress(chunks, lambda: zlib.decompressobj(wbits=31), (zlib.error,), "gzip", name)
     if _ZSTD.match(head):
-        import zstandard
-
         context = zstandard.ZstdDecompressor()
         return _decompress(chunks, context.decompressobj, (zstandard.ZstdError,), "zstd", name)
     return chunks

@@ -11,6 +11,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
+import zstandard
+
 from colbert_prf.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -95,8 +97,6 @@ def _compressed(stream: IO[bytes], suffix: str) -> AbstractContextManager[IO[byt
     if suffix == ".gz":
         return cast("IO[bytes]", gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=0))
     if suffix in (".zst", ".zstd"):
-        import zstandard
-
         return cast("IO[bytes]", zstandard.ZstdCompressor().stream_writer(stream, closefd=False))
     return nullcontext(stream)
 

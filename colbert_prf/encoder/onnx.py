@@ -14,7 +14,7 @@ from colbert_prf.encoder.base import Encoder, available_cores
 from colbert_prf.encoder.folder import ModelFolder
 from colbert_prf.encoder.ordered import ordered_map
 from colbert_prf.encoder.tokenization import Tokenization, Tokenized
-from colbert_prf.errors import InputError, ModelError
+from colbert_prf.errors import ModelError, require_positive
 from colbert_prf.types import EncodedDocument, EncodedQuery, TokenIds, Vectors
 
 __all__ = ["OnnxEncoder"]
@@ -42,8 +42,7 @@ class OnnxEncoder(Encoder):
     """
 
     def __init__(self, folder: ModelFolder, *, threads: int | None = None, query_weights: bool = True) -> None:
-        if threads is not None and threads < 1:
-            raise InputError(f"threads must be at least 1, found {threads}")
+        require_positive(threads=threads)
         self.folder = folder.check()
         self.threads = threads or available_cores()
         self.tokenization = Tokenization.from_file(folder.tokenizer_file, folder.read_settings())

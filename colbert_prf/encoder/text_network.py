@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from colbert_prf.encoder.base import available_cores
 from colbert_prf.encoder.text import valid_document
-from colbert_prf.errors import InputError, ModelError
+from colbert_prf.errors import InputError, ModelError, require_positive
 
 __all__ = ["TextNetwork", "read_json_object"]
 
@@ -66,8 +66,7 @@ class TextNetwork:
         max_length: int | None = None,
         threads: int | None = None,
     ) -> None:
-        if threads is not None and threads < 1:
-            raise InputError(f"threads must be at least 1, found {threads}")
+        require_positive(threads=threads)
         self.threads = threads or available_cores()
         self.folder = Path(folder)
         self.network_file = _network_file(self.folder)

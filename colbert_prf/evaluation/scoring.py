@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from colbert_prf.errors import DatasetWarning, InputError
 from colbert_prf.evaluation.checks import check_qrels, check_run
 from colbert_prf.evaluation.comparing import Family, compare
-from colbert_prf.evaluation.measures import DEFAULT_MEASURES, measure_queries, parse_measures
+from colbert_prf.evaluation.measures import DEFAULT_MEASURES, Measure, measure_queries, parse_measures
 from colbert_prf.evaluation.order import ranks_as_scores
 from colbert_prf.evaluation.result import Comparison, Evaluation
 
@@ -92,28 +93,33 @@ def evaluate(
         raise InputError("no run to evaluate; give one or more")
     if not 0 < alpha < 1:
         raise InputError(f"the level of significance must be between 0 and 1, found {alpha}; 0.05 is usual")
-    chosen = tuple(runs) if baselines == "all" else tuple(dict.fromkeys(baselines))
+    chosen = _baselines(baselines, runs)
+    check_qrels(qrels, relevance)
+    for name, run in runs.items():
+        check_run(name, run, qrels, only_found=only_found)
+    judged = _found_everywhere(qrels, runs) if only_found else qrels
+    values = np.stack([_measured(parsed, judged, run) for run in runs.values()])
+    comparisons: list[Comparison] = []
+    for row, measure in enumerate(parsed if chosen else ()):
+        of_systems = dict(zip(runs, values[:, row], strict=True))
+        comparisons += compare(of_systems, measure.name, baselines=chosen, family=family)
+    return Evaluation(tuple(runs), parsed, tuple(judged), values, chosen, tuple(comparisons), alpha)
+
+
+def _measured(measures: Sequence[Measure], judged: Qrels, run: Run) -> npt.NDArray[np.float64]:
+    """Each measure of each judged query; one that the run lacks has found nothing."""
+    return measure_queries(measures, judged, {query: ranks_as_scores(run[query]) for query in judged if run.get(query)})
+
+
+def _baselines(asked: Sequence[str] | Literal["all"], runs: Mapping[str, Run]) -> tuple[str, ...]:
+    """The names of the runs to compare with, each once."""
+    chosen = tuple(runs) if asked == "all" else tuple(dict.fromkeys(asked))
     for name in chosen:
         if name not in runs:
             raise InputError(f"the baseline {name!r} is not among the runs, {', '.join(runs)}")
     if chosen and len(runs) == 1:
         raise InputError(f"there is no run to compare the baseline {chosen[0]!r} with; give another")
-    check_qrels(qrels, relevance)
-    for name, run in runs.items():
-        check_run(name, run, qrels, only_found=only_found)
-    judged = _found_everywhere(qrels, runs) if only_found else qrels
-    values = np.stack(
-        [
-            measure_queries(parsed, judged, {query: ranks_as_scores(run[query]) for query in judged if run.get(query)})
-            for run in runs.values()
-        ]
-    )
-    comparisons: list[Comparison] = []
-    if chosen:
-        for row, measure in enumerate(parsed):
-            of_systems = dict(zip(runs, values[:, row], strict=True))
-            comparisons += compare(of_systems, measure.name, baselines=chosen, family=family)
-    return Evaluation(tuple(runs), parsed, tuple(judged), values, chosen, tuple(comparisons), alpha)
+    return chosen
 
 
 def _found_everywhere(qrels: Qrels, runs: Mapping[str, Run]) -> Qrels:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,13 +15,89 @@ from colbert_prf.errors import InputError
 from colbert_prf.evaluation.measures import Measure, measure_queries, parse_measures
 from colbert_prf.evaluation.order import ranks_as_scores
 from colbert_prf.evaluation.tables import Cell, Column, Row, Table
-from colbert_prf.experiments.judged import Judged
-from colbert_prf.experiments.kept import KeptFirstPass
+from colbert_prf.experiments.experiment import Judged
 from colbert_prf.feedback import ColbertPRF
 from colbert_prf.index import Index
 from colbert_prf.progress import progress_bar
+from colbert_prf.search.effort import Effort
+from colbert_prf.search.engine import Found, default_probes, default_rescore
+from colbert_prf.search.first_pass import CompressedPass
+from colbert_prf.types import EncodedQuery, Expansion, Hit, Ranking
 
-__all__ = ["GRID", "STUDIES", "Sweep", "run_sweep", "sweep_settings", "varied_values"]
+__all__ = ["GRID", "STUDIES", "KeptFirstPass", "Sweep", "run_sweep", "sweep_settings", "trimmed", "varied_values"]
+
+
+class KeptFirstPass:
+    """One query, searched once; each clustering of its best documents is made once.
+
+    Parameters
+    ----------
+    index
+        What to search.
+    query
+        Encoded.
+    k
+        Documents per ranking, at least as many as feedback learns from.
+    threads, executor
+        What to compute with.
+    """
+
+    def __init__(self, index: Index, query: EncodedQuery, k: int, *, threads: int, executor: Executor) -> None:
+        effort = Effort(
+            probes=default_probes(k, index.num_vectors),
+            rescore=default_rescore(k),
+            threads=threads,
+            executor=executor,
+            timings={},
+            widen=True,
+        )
+        self._index, self._query, self._k, self._effort = index, query, k, effort
+        self._first = CompressedPass(index.snapshot, query, k, effort, None)
+        self._first.finish()
+        self._found = self._first.best(k)
+        self._expansions: dict[ColbertPRF, Expansion] = {}
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """The documents of the first pass."""
+        return self._scores(self._found)
+
+    def scores_again(self, method: ColbertPRF) -> dict[str, float]:
+        """The documents after feedback, as a search with this method finds them."""
+        expansion = trimmed(self._clustered(method), method)
+        if not len(expansion):
+            return self.scores
+        if method.rerank:
+            return self._scores(self._first.score_again(expansion, self._k, method.rerank_depth))
+        return self._scores(self._first.find_again(expansion, self._k, None))
+
+    def _clustered(self, method: ColbertPRF) -> Expansion:
+        """Every representative of the documents it learns from: what f_e, weights and the second pass do not change."""
+        key = replace(method, expansion_vectors=method.clusters, weight=1.0, beta=None, rerank=False)
+        if key not in self._expansions:
+            found = self._found
+            hits = map(Hit, self._index.snapshot.doc_ids_of(found.positions), found.scores.tolist())
+            ranking = Ranking(self._query, tuple(hits))
+            self._expansions[key] = key.expand(self._query, ranking, self._index.snapshot, workers=self._effort.workers)
+        return self._expansions[key]
+
+    def _scores(self, found: Found) -> dict[str, float]:
+        doc_ids = self._index.snapshot.doc_ids_of(found.positions)
+        return dict(zip(doc_ids, found.scores.tolist(), strict=True))
+
+
+def trimmed(expansion: Expansion, method: ColbertPRF) -> Expansion:
+    """The first vectors of an expansion, as many and as heavy as a method wants; they come by falling σ."""
+    kept, start, query = expansion.vectors[: method.expansion_vectors], expansion.num_original, expansion.query
+    if not kept:
+        return expansion
+    end = start + len(kept)
+    original = EncodedQuery(query.token_ids[:start], query.vectors[:start], query.weights[:start])
+    weights = method.weights_of(original, np.array([vector.sigma for vector in kept]))
+    whole = EncodedQuery(query.token_ids[:end], query.vectors[:end], np.concatenate([original.weights, weights]))
+    vectors = tuple(replace(one, weight=float(weight)) for one, weight in zip(kept, weights, strict=True))
+    return Expansion(whole, vectors, expansion.feedback)
+
 
 GRID: dict[str, tuple[float, ...]] = {
     "clusters": (8, 16, 24, 32, 64),
@@ -64,6 +140,9 @@ class Sweep:
         In the order given.
     means
         A mean by each measure, for each setting.
+    margins
+        Half of the 95 % confidence interval, over topics, of the mean difference from the first pass, by each measure,
+        for each setting; 0 for a single topic, which tells nothing of others.
     first_pass
         A mean by each measure, before feedback.
     num_topics
@@ -73,6 +152,7 @@ class Sweep:
     studies: Mapping[str, tuple[ColbertPRF, ...]]
     measures: tuple[Measure, ...]
     means: Mapping[ColbertPRF, npt.NDArray[np.float64]]
+    margins: Mapping[ColbertPRF, npt.NDArray[np.float64]]
     first_pass: npt.NDArray[np.float64]
     num_topics: int
 
@@ -80,16 +160,27 @@ class Sweep:
         """The mean of a setting by the first measure."""
         return float(self.means[setting][0])
 
+    def margin(self, setting: ColbertPRF) -> float:
+        """The margin of a setting by the first measure."""
+        return float(self.margins[setting][0])
+
     def table(self) -> Table:
         """A row for each study and setting, and one for the first pass."""
         titles = ("study", "system", *VARIED)
-        rows = [Row(("", "first pass", *("" for _ in VARIED)), tuple(map(Cell, self.first_pass.tolist())))]
+        none = np.zeros_like(self.first_pass)
+        rows = [Row(("", "first pass", *("" for _ in VARIED)), _cells(self.first_pass, none))]
         for study, settings in self.studies.items():
             for one in settings:
                 system = "ReRanker" if one.rerank else "Ranker"
                 values = ("" if value is None else f"{value:g}" for value in varied_values(one).values())
-                rows.append(Row((study, system, *values), tuple(map(Cell, self.means[one].tolist()))))
-        return Table(titles, tuple(Column(measure.name) for measure in self.measures), tuple(rows))
+                rows.append(Row((study, system, *values), _cells(self.means[one], self.margins[one])))
+        columns = (name for measure in self.measures for name in (measure.name, f"{measure.name} ±"))
+        return Table(titles, tuple(map(Column, columns)), tuple(rows))
+
+
+def _cells(means: npt.NDArray[np.float64], margins: npt.NDArray[np.float64]) -> tuple[Cell, ...]:
+    """Each mean, and beside it its margin."""
+    return tuple(map(Cell, np.stack([means, margins], axis=1).ravel().tolist()))
 
 
 def sweep_settings(
@@ -152,7 +243,7 @@ def run_sweep(
     index
         With the model its vectors are of.
     judged
-        Topics and judgements, from :func:`~colbert_prf.experiments.judged.judged_topics`.
+        Topics and judgements, from :func:`~colbert_prf.experiments.experiment.judged_topics`.
     studies
         From :func:`sweep_settings`.
     measures, relevance
@@ -179,9 +270,33 @@ def run_sweep(
             found = [kept.scores, *(kept.scores_again(setting) for setting in settings)]
             values.append(_measured(parsed, judged.qrels[query_id], found))
             advance(1)
-    means = np.mean(values, axis=0)  # of shape (num_measures, 1 + num_settings)
-    by_setting = {setting: means[:, number] for number, setting in enumerate(settings, start=1)}
-    return Sweep({name: tuple(found) for name, found in studies.items()}, parsed, by_setting, means[:, 0], len(values))
+    measured = np.array(values)  # of shape (num_topics, num_measures, 1 + num_settings)
+    means, margins = measured.mean(axis=0), margins_of(measured - measured[:, :, :1])
+    return Sweep(
+        {name: tuple(found) for name, found in studies.items()},
+        parsed,
+        dict(zip(settings, means[:, 1:].T, strict=True)),
+        dict(zip(settings, margins[:, 1:].T, strict=True)),
+        means[:, 0],
+        len(values),
+    )
+
+
+def margins_of(differences: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Half of the 95 % confidence interval of the mean over the first axis, by Student's t.
+
+    Four differences with a standard deviation of 2 and t = 3.182 with three degrees of freedom: 3.182 · 2 / √4.
+
+    >>> float(margins_of(np.array([1 - 3**0.5, 1 - 3**0.5, 1 + 3**0.5, 1 + 3**0.5])).round(3))
+    3.182
+    """
+    from scipy.stats import t
+
+    num_topics = len(differences)
+    if num_topics < 2:
+        return np.zeros_like(differences[0])
+    spread: npt.NDArray[np.float64] = differences.std(axis=0, ddof=1)
+    return np.asarray(t.ppf(0.975, num_topics - 1) * spread / np.sqrt(num_topics))
 
 
 def _measured(

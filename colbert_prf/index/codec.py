@@ -33,15 +33,16 @@ __all__ = [
     "MAX_CENTROIDS",
     "Codec",
     "all_cores",
+    "bits_fault",
     "codec_fault",
     "codec_forms",
     "num_centroids_for",
     "sample_size_for",
 ]
 
-BITS = (1, 2, 4, 8, 16)
+BITS = (2, 4, 16)
 MAX_CENTROIDS = 1 << 16
-"""So that a code always takes two bytes; reached at 2^27 vectors, with one or two bits at 2^25."""
+"""So that a code always takes two bytes; reached at 2^27 vectors, with two bits at 2^25."""
 FEW_BITS = 2
 FEWEST_OF_A_CENTROID = 90
 """So that at dim 128 the centroids take no more than 1.4 bytes of each vector."""
@@ -62,10 +63,21 @@ PADDING = 16
 """Kernels want a multiple of this many dimensions; others are filled up with zeros."""
 
 
+def bits_fault(bits: int) -> str | None:
+    """What is wrong with a number of bits; None if nothing is.
+
+    >>> bits_fault(8)
+    'bits must be one of (2, 4, 16), found 8; an index of 1 or 8 bits has to be built again, with 2, 4 or 16'
+    """
+    if bits in BITS:
+        return None
+    return f"bits must be one of {BITS}, found {bits}; an index of 1 or 8 bits has to be built again, with 2, 4 or 16"
+
+
 def num_centroids_for(num_vectors: int, bits: int) -> int:
     """The power of two nearest to ``4 √num_vectors``, no more than there are vectors.
 
-    With one or two bits, which tell least about residuals, it is ``8 √num_vectors``, for the more centroids there are,
+    With two bits, which tell least about residuals, it is ``8 √num_vectors``, for the more centroids there are,
     the shorter are the residuals; but beyond the number above, a centroid has :data:`FEWEST_OF_A_CENTROID` vectors.
 
     Examples
@@ -128,7 +140,7 @@ class Codec:
     Parameters
     ----------
     bits
-        Per component: 1, 2, 4, 8 or 16.
+        Per component: 2, 4 or 16.
     arrays
         ``centroids``, int8 of shape (num_centroids, padded dim), in units of ``centroid_steps``, float32 of shape
         (padded dim,); ``radii``, float16 of shape (num_centroids,), the root mean square length of the residuals of
@@ -149,7 +161,7 @@ class Codec:
 
     def __init__(self, bits: int, arrays: Mapping[str, Array], *, dim: int, trained_for: int) -> None:
         from colbert_prf.kernels.centroids import Cells
-        from colbert_prf.kernels.residuals import WALK_BITS, ResidualCodec
+        from colbert_prf.kernels.residuals import TRELLIS_BITS, ResidualCodec
 
         self.bits = bits
         self.dim = dim
@@ -160,7 +172,7 @@ class Codec:
         self.centroids: Vectors = arrays["centroids"] * steps
         self.cells = Cells(arrays["cell_centers"] * steps, np.ascontiguousarray(arrays["cell_lists"], dtype=np.int32))
         spread, ranges = (np.array(arrays[name], dtype=np.float32) for name in ("spread", "ranges"))
-        self.residuals = ResidualCodec(min(bits, 8), spread, ranges, walks=bits == WALK_BITS)
+        self.residuals = ResidualCodec(min(bits, 4), spread, ranges, trellis=bits == TRELLIS_BITS)
 
     @classmethod
     def train(cls, sample: Vectors, *, num_vectors_expected: int, bits: int, seed: int = 0) -> Codec:
@@ -173,7 +185,7 @@ class Codec:
         num_vectors_expected
             How many vectors will be encoded; the number of centroids grows with its square root.
         bits
-            Per component: 1, 2, 4, 8 or 16.
+            Per component: 2, 4 or 16.
         seed
             Chooses the first centroids.
         """
@@ -181,8 +193,8 @@ class Codec:
         from colbert_prf.kernels.clustering import cluster
         from colbert_prf.kernels.residuals import train
 
-        if bits not in BITS:
-            raise InputError(f"bits must be one of {BITS}, found {bits}")
+        if fault := bits_fault(bits):
+            raise InputError(fault)
         dim = sample.shape[1]
         shuffled = np.random.default_rng(seed).permutation(len(sample))
         padded = _padded(sample[shuffled] if len(sample) else np.eye(1, dim, dtype=np.float32))
@@ -196,7 +208,7 @@ class Codec:
             rounded, centers = _in_steps(centroids, steps), _in_steps(cells.centers, steps)
             centroids = rounded * steps
             codes = assign_in_cells(padded, centroids, Cells(centers * steps, cells.lists), **workers)
-        residuals = train(padded, centroids, codes, min(bits, 8))
+        residuals = train(padded, centroids, codes, min(bits, 4))
         squares = np.zeros(count)
         for start in range(0, len(padded), BATCH):
             part = slice(start, start + BATCH)

@@ -118,7 +118,7 @@ class Index(IndexReader):
         encoder
             The embedded model if left out.
         bits
-            Per component: 1, 2, 4, 8, or 16 for float16 vectors.
+            Per component: 2, 4, or 16 for float16 vectors.
         texts
             Whether to keep the texts, compressed.
         resume

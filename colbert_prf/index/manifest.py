@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from colbert_prf.index.codec import BITS
+from colbert_prf.index.codec import bits_fault
 from colbert_prf.storage.arrays import ArrayInfo
 from colbert_prf.storage.json_form import read_json, write_json
 
@@ -49,8 +49,8 @@ class Settings:
         if self.dim < 1:
             advice = "the first document must have the shape (num_tokens, dim), even without tokens"
             return f"dim must be at least 1, found {self.dim}; {advice}"
-        if self.bits not in BITS:
-            return f"bits must be one of {BITS}, found {self.bits}"
+        if fault := bits_fault(self.bits):
+            return fault
         if not 1 <= self.vocabulary_size <= MAX_VOCABULARY:
             return f"vocabulary_size must be from 1 to {MAX_VOCABULARY}, found {self.vocabulary_size}"
         return None

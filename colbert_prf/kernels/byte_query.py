@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -21,15 +20,13 @@ class ByteQuery(NamedTuple):
     """A query rounded to bytes.
 
     ``values`` (planes, stride / 4, width, 4) int8, ``factors`` and ``constants`` (width,) and the ``table`` of centroid
-    scores (num_centroids, width) float32; ``multipliers``, ``plans`` and ``ranges``, see :mod:`.lanes`.
+    scores (num_centroids, width) float32; ``ranges``, see :mod:`.lanes`.
     """
 
     values: NDArray[np.int8]
     factors: NDArray[np.float32]
     constants: NDArray[np.float32]
     table: NDArray[np.float32]
-    multipliers: NDArray[np.int16]
-    plans: NDArray[np.int64]
     ranges: NDArray[np.float32]
 
 
@@ -45,17 +42,6 @@ def _round_query(queries: Array, codec: ResidualCodec, values: Array, factors: A
             total += rounded[d]
         factors[i] = 2 * unit
         constants[i] = -top * unit * np.float32(total)
-
-
-@lru_cache(maxsize=8)
-def _plans(bits: int, top: int, fours: int) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
-    """``multipliers`` and ``plans``, see :mod:`.lanes`, where a plane has so many fours of dimensions."""
-    multipliers = np.ones((8, 16), np.int16)
-    # The symbols of walks have as many bits as their levels.
-    whole = (8 // bits, bits, top * 0x01010101, fours)
-    if bits == 8:
-        multipliers[1] = 16
-    return multipliers, np.array([(2, 4, 0x0F0F0F0F, 0) if bits == 8 else whole, whole], np.int64)
 
 
 def byte_query(queries: NDArray[np.float32], table: NDArray[np.float32], codec: ResidualCodec) -> ByteQuery:
@@ -74,4 +60,4 @@ def byte_query(queries: NDArray[np.float32], table: NDArray[np.float32], codec: 
     values = np.zeros((planes, fours, width, 4), np.int8)
     factors, constants = np.zeros(width, np.float32), np.zeros(width, np.float32)
     _round_query(queries, codec, values, factors, constants)
-    return ByteQuery(values, factors, constants, table, *_plans(codec.bits, codec.top, fours), codec.ranges)
+    return ByteQuery(values, factors, constants, table, codec.ranges)

@@ -52,7 +52,7 @@ class PackedVectors(NamedTuple):
     """The vectors of documents.
 
     ``codes`` (num_vectors,), ``packed`` (num_vectors, dim·bits/8), ``scales`` (num_vectors,), uint8 where the residuals
-    are walks, else uint16, and ``offsets`` (num_documents + 1,).
+    are paths through a trellis, else uint16, and ``offsets`` (num_documents + 1,).
     """
 
     codes: NDArray[np.integer]

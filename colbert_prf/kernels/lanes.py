@@ -4,7 +4,7 @@ Eight document vectors, or sixteen where the processor has 512-bit registers for
 dimensions of each in a lane of 32 bits. A query vector meets all of them in one instruction: ``vpdpbusd`` where there
 is one, else ``vpmaddubsw`` (see :mod:`.simd`). So any number of query vectors costs what it is worth, and residual
 levels are multiplied as they are stored: a shift and a mask unpack them in their lanes, and a shuffle makes levels of
-the symbols of a walk (:mod:`.walks`).
+the symbols of a path through a trellis (:mod:`.trellis`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from numba.core import cgutils
 from colbert_prf.kernels.compiled import intrinsic
 from colbert_prf.kernels.simd import (
     FLOAT,
-    INT16,
     INT32,
     INT64,
     Arrays,
@@ -27,7 +26,7 @@ from colbert_prf.kernels.simd import (
     look_up,
     vector,
 )
-from colbert_prf.kernels.walks import WALK
+from colbert_prf.kernels.trellis import TRELLIS
 
 __all__ = ["CHUNK", "LANES", "LOWEST", "best_of_4", "best_of_8", "best_of_10", "best_of_12", "best_of_16"]
 
@@ -37,8 +36,10 @@ CHUNK = 16
 """Bytes of a packed vector that are turned into lanes together: a row is a multiple of it."""
 LOWEST = -3e38
 """Less than any score."""
-WALK_HALF = 4
-"""Bits of a scale where residuals are walks."""
+TRELLIS_HALF = 4
+"""Bits of a scale where residuals are paths through a trellis."""
+MASK = 0x0F0F0F0F
+"""A level, or two symbols, in each of four bytes."""
 _QUAD = 4
 
 
@@ -46,7 +47,8 @@ class _Lanes:
     """The IR of one group of document vectors against some query columns."""
 
     def __init__(self, arrays: Arrays, columns: int, half: int) -> None:
-        self.half, self.walks = half, half == WALK_HALF
+        self.half, self.trellis = half, half == TRELLIS_HALF
+        self.bits = 2 if self.trellis else 4
         self.count = 16 if arrays.multiplies_fours else 8
         self.arrays, self.builder, self.columns = arrays, arrays.builder, columns
         self.ints, self.floats = vector(INT32, self.count), vector(FLOAT, self.count)
@@ -75,9 +77,7 @@ class _Lanes:
             parts = [self.builder.shuffle_vector(*parts[i : i + 2], lanes) for i in range(0, len(parts), 2)]
         return parts[0]
 
-    def add_products(
-        self, sums: list[Any], codes: list[Any], queries: Any, place: Any, width: Any, factor: Any
-    ) -> None:
+    def add_products(self, sums: list[Any], codes: list[Any], queries: Any, place: Any, width: Any) -> None:
         """Add the products of four codes a lane, four times, and ``columns`` query vectors to their sums."""
         builder = self.builder
         quads = [builder.add(place, builder.mul(int64(4 * step), width)) for step in range(_QUAD)]
@@ -85,14 +85,15 @@ class _Lanes:
             fours = [self.arrays.load(queries, builder.add(quad, int64(4 * column)), INT32) for quad in quads]
             values = [self.arrays.splat(four, self.ints) for four in fours]
             terms = list(zip(codes, values, strict=True))
-            builder.store(add_dot_products(self.arrays, builder.load(variable), terms, factor), variable)
+            builder.store(add_dot_products(self.arrays, builder.load(variable), terms), variable)
 
-    def levels(self, codes: list[Any], shift: Any, masks: Any) -> list[Any]:
+    def levels(self, codes: list[Any], shift: Any) -> list[Any]:
         """The levels of one plane, four a lane."""
-        if not self.walks:
+        masks = ir.Constant(self.ints, [MASK] * self.count)
+        if not self.trellis:
             return [self.builder.and_(self.builder.lshr(code, shift), masks) for code in codes]
         turned = [self.arrays.call(f"llvm.fshr.v{self.count}i32", self.ints, code, code, shift) for code in codes]
-        return [look_up(self.arrays, self.builder.and_(code, masks), WALK) for code in turned]
+        return [look_up(self.arrays, self.builder.and_(code, masks), TRELLIS) for code in turned]
 
     def multiplied(self, value: Any, factor: Any, summand: Any) -> Any:
         """``value * factor + summand``, rounded once where the processor can."""
@@ -116,22 +117,16 @@ def _products(
     lanes: _Lanes, packed: Any, row: Any, stride: Any, query: list[Any], width: Any, column: Any
 ) -> list[Any]:
     """The products of a group of document vectors with each query column, as stack variables."""
-    arrays, builder = lanes.arrays, lanes.builder
-    values, _, _, _, units, plans, _ = query
-    plan = int64(4 if arrays.multiplies_fours else 0)
-    planes, bits, mask, quads = (arrays.load(plans, builder.add(plan, int64(i)), INT64) for i in range(4))
-    masks = arrays.splat(builder.trunc(mask, INT32), lanes.ints)
+    arrays, builder, values = lanes.arrays, lanes.builder, query[0]
     sums = arrays.accumulators(1, lanes.columns, lanes.ints, 0)[0]
     starts = [builder.mul(builder.add(row, int64(lane)), stride) for lane in range(lanes.count)]
     with cgutils.for_range_slice(builder, int64(0), stride, int64(CHUNK), INT64, inc=True) as (byte, _):
         codes = lanes.turned(packed, [builder.add(start, byte) for start in starts], vector(INT32, _QUAD))
         place = builder.add(builder.mul(byte, width), builder.mul(column, int64(4)))
-        with cgutils.for_range(builder, planes) as plane:
-            shift = arrays.splat(builder.trunc(builder.mul(plane.index, bits), INT32), lanes.ints)
-            here = lanes.levels(codes, shift, masks)
-            unit = arrays.load(units, builder.mul(plane.index, int64(16)), vector(INT16, 16))
-            start = builder.add(place, builder.mul(builder.mul(plane.index, quads), builder.mul(width, int64(4))))
-            lanes.add_products(sums, here, values, start, width, unit)
+        with cgutils.for_range(builder, int64(8 // lanes.bits)) as plane:
+            shift = arrays.splat(builder.trunc(builder.mul(plane.index, int64(lanes.bits)), INT32), lanes.ints)
+            start = builder.add(place, builder.mul(plane.index, builder.mul(stride, width)))
+            lanes.add_products(sums, lanes.levels(codes, shift), values, start, width)
     return sums
 
 
@@ -147,7 +142,7 @@ def _raise(
 ) -> None:
     """Turn the products of a group of document vectors into scores, and raise ``best`` to them."""
     arrays, builder = lanes.arrays, lanes.builder
-    _, factors, constants, table, _, _, ranges = query
+    _, factors, constants, table, ranges = query
     codes, _, scales, _ = store
     both = builder.zext(arrays.load(scales, row, vector(ir.IntType(2 * lanes.half), lanes.count)), lanes.ints)
     lower, shift = (ir.Constant(lanes.ints, [n] * lanes.count) for n in ((1 << lanes.half) - 1, lanes.half))
@@ -225,20 +220,16 @@ best_of_4, best_of_8, best_of_10, best_of_12, best_of_16 = map(_best_of, (4, 8, 
 Arguments are (query, column, store, stride, width, first, count, following, best). With the vectors t from ``first`` to
 ``first + count``, of which there are at least :data:`LANES`::
 
-    code[d] of plane p = (packed[t, d] >> p * bits) & mask
-    dot = Σ_p Σ_d factor[p] * code[d] * values[p, d // 4, j, d % 4]
+    level[d] of plane p = (packed[t, d] >> 4 * p) & 15
+    dot = Σ_p Σ_d level[d] * values[p, d // 4, j, d % 4]
     score = table[codes[t], j] + scale of t * (factors[j] * dot + constants[j])
     best[j] = max over t of score * gain of t
 
 ``query`` consists of ``values`` (planes, stride / 4, width, 4) int8, ``factors`` and ``constants`` (width,) float32,
-``table`` (num_centroids, width) float32, ``multipliers`` (8, 16) int16, which has ``factor[p]`` in all of row p, and
-``plans`` (2, 4) int64: number of planes, bits, mask of four bytes, and how many fours of dimensions ``values`` moves
-from one plane to the next. Codes of more than four bits want two plans: where the processor multiplies two bytes at a
-time, sums must fit into 16 bits, and the first plan takes such codes as two planes of four bits that meet the same
-values; where it multiplies four, the second takes them whole, and multipliers are not used. ``ranges`` (2, 2) has the
-lowest scale and the step from one to the next, and the same of gains. ``store`` consists of ``codes`` (num_vectors,),
-unsigned integers, ``packed`` (num_vectors, stride) uint8, ``scales`` (num_vectors,), whose lower half of bits is a
-scale and whose upper half is a gain, and ``offsets``, not used here. Where scales are uint8, not uint16, codes are the
-symbols of walks: four bytes of ``packed`` are turned round by ``p * bits``, not shifted, and ``WALK[code]`` is
-multiplied. ``width`` is a multiple of 16. As many vectors from ``following`` on are fetched meanwhile.
+``table`` (num_centroids, width) float32, and ``ranges`` (2, 2), the lowest scale and the step from one to the next, and
+the same of gains. ``store`` consists of ``codes`` (num_vectors,), unsigned integers, ``packed`` (num_vectors, stride)
+uint8, ``scales`` (num_vectors,), whose lower half of bits is a scale and whose upper half is a gain, and ``offsets``,
+not used here. Where scales are uint8, not uint16, residuals are paths through a trellis: four bytes of ``packed`` are
+turned round by ``2 * p``, not shifted, and ``TRELLIS[code]`` is the level. ``width`` is a multiple of 16. As many
+vectors from ``following`` on are fetched meanwhile.
 """

@@ -324,18 +324,12 @@ def kmeans(
     check_clustering(num_vectors, num_clusters, num_starts, max_iterations)
     distances = squared_distances(vectors, threads=threads, executor=executor)
     spread = _total(distances) / (2 * num_vectors**2)
-    limit = tolerance * spread / dim
-    uniforms = draw_uniforms(seed, num_starts, num_clusters)
+    uniforms, limit = draw_uniforms(seed, num_starts, num_clusters), tolerance * spread / dim
     places = np.empty((num_starts, num_clusters), np.int64)
-    labels = np.empty((num_starts, num_vectors), np.int64)
-    inertias = np.empty(num_starts, np.float64)
-    run(
-        lambda start, stop: _starts(
-            distances, uniforms, spread, limit, max_iterations, start, stop, places, labels, inertias
-        ),
-        num_starts,
-        threads=threads,
-        executor=executor,
-        shortest=max(2, WORTH_A_THREAD // num_vectors),
-    )
+    labels, inertias = np.empty((num_starts, num_vectors), np.int64), np.empty(num_starts, np.float64)
+
+    def of_starts(start: int, stop: int) -> None:
+        _starts(distances, uniforms, spread, limit, max_iterations, start, stop, places, labels, inertias)
+
+    run(of_starts, num_starts, threads=threads, executor=executor, shortest=max(2, WORTH_A_THREAD // num_vectors))
     return Clusters(*_best_start(vectors, labels, places, inertias))

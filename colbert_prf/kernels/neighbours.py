@@ -16,7 +16,7 @@ from colbert_prf.kernels.interaction import padded
 from colbert_prf.kernels.probes import NONE, Neighbours, Probes, insert
 from colbert_prf.kernels.residuals import ResidualCodec, round_to_bytes, steps_of, top_of
 from colbert_prf.kernels.simd import COLUMNS, ROWS, float_tile, prefetch
-from colbert_prf.kernels.sixteens import compare_sixteen_bits, compare_sixteen_pairs, compare_sixteen_walks
+from colbert_prf.kernels.sixteens import compare_sixteen_pairs, compare_sixteen_paths
 from colbert_prf.kernels.sketches import FOUR, SIDE_BY_SIDE, Sketches, scale_unit
 
 __all__ = [
@@ -78,13 +78,13 @@ def _is_clear(rows: Array, token_ids: Array, known: Array) -> bool:
 
 
 @compiled()
-def _laid_out(rounded: Array, walks: bool, values: Array) -> int:
+def _laid_out(rounded: Array, trellis: bool, values: Array) -> int:
     """Put the bytes of a vector in the order sketches have, and give their sum."""
     quarter, total = rounded.shape[0] // 4, 0
     for d in range(rounded.shape[0]):
-        # A chunk of walks has four dimensions of each plane of the codec, not sixteen that follow each other.
+        # A chunk of paths has four dimensions of each plane of the codec, not sixteen that follow each other.
         plane, place = d // quarter, d % quarter
-        values[place // FOUR * 16 + plane * FOUR + place % FOUR if walks else d] = rounded[d]
+        values[place // FOUR * 16 + plane * FOUR + place % FOUR if trellis else d] = rounded[d]
         total += rounded[d]
     return total
 
@@ -126,14 +126,14 @@ def _nearest(
     # One function: a call would pass some eighty numbers.
     rows, similarities = _begun(known, known_similarities, kept)
     steps, unit = steps_of(codec), scale_unit(codec)
-    bits, walks, count, chunks = codec.bits, codec.walks, known.shape[1], sketches.packed.shape[1]
+    bits, trellis, count, chunks = codec.bits, codec.trellis, known.shape[1], sketches.packed.shape[1]
     near, values = np.empty(SIDE_BY_SIDE, np.float32), np.zeros(chunks * FOUR * (8 // bits), np.int8)
     rounded = np.empty(vectors.shape[1], np.int8)
     for i in range(rows.shape[0]):
         nearest, nearness = rows[i], similarities[i]
         # The product with a residual is factor · Σ_d values[d] · code[d] + constant.
         size = unit * round_to_bytes(vectors[i], steps, rounded)
-        total = np.float32(_laid_out(rounded, walks, values))
+        total = np.float32(_laid_out(rounded, trellis, values))
         factor, constant, farthest = 2 * size, -top_of(codec) * size * total, nearness[-1]
         for j in range(probes.centroids.shape[1]):
             promise = probes.promises[i, j]
@@ -150,12 +150,8 @@ def _nearest(
             for block in range(start // SIDE_BY_SIDE, last):
                 first, ahead = block * SIDE_BY_SIDE, block + BLOCKS_AHEAD
                 _ask_for(sketches, ahead if ahead < last else following + ahead - last)
-                if bits == 1:
-                    worth = compare_sixteen_bits(
-                        sketches, block, chunks, values, factor, constant, score, farthest, near
-                    )
-                elif walks:
-                    worth = compare_sixteen_walks(
+                if trellis:
+                    worth = compare_sixteen_paths(
                         sketches, block, chunks, values, factor, constant, score, farthest, near
                     )
                 else:

@@ -10,9 +10,9 @@ recall@100 and 3 % recall@10 at 2 bits); each is kept as a whole number of steps
 bits) more squared error than Lloyd-Max levels for a normal distribution (Max, 1960) and less than the quantile buckets
 of ColBERTv2; they let a search multiply the levels themselves (``exact.py``) instead of decoding.
 
-With 1, 4 and 8 bits a code is its level, of 2^bits, and scale, the least-squares factor, and gain are a byte each. With
-2 bits the levels are those of a walk (:mod:`.walks`), 16 of them, scale and gain have four bits each, and the scale is
-the length of the residual times :data:`STRETCH`.
+There are sixteen levels. With 4 bits a code is its level, and scale, the least-squares factor, and gain are a byte
+each. With 2 bits the levels are those of a path through a trellis (:mod:`.trellis`), scale and gain have four bits
+each, and the scale is the length of the residual times :data:`STRETCH`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,14 @@ from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.simd import unpack_bytes
-from colbert_prf.kernels.walks import TOP, best_walks_definition, levels_of_walk, levels_of_walks, room_for_walks, walk
+from colbert_prf.kernels.trellis import (
+    TOP,
+    best_path,
+    best_paths_definition,
+    levels_of_path,
+    levels_of_paths,
+    room_for_paths,
+)
 
 __all__ = [
     "ResidualCodec",
@@ -43,9 +50,9 @@ __all__ = [
     "unpack",
 ]
 
-LEVEL_DISTANCE = {1: 1.596, 2: 0.9957, 4: 0.3352, 8: 0.0308}
-"""Best distance of 2^bits equidistant levels for a standard normal variable (Max, 1960; 8 bits: extrapolated)."""
-WALK_BITS = 2
+LEVEL_DISTANCE = {2: 0.9957, 4: 0.3352}
+"""Best distance of 2^bits equidistant levels for a standard normal variable (Max, 1960); 2 bits are for sketches."""
+TRELLIS_BITS = 2
 GAIN_LOW, GAIN_STEP = np.float32(0.875), np.float32(1 / 512)
 """Where a gain has a byte. Where it has four bits, they reach over the gains of a sample."""
 SMALLEST_GAIN_STEP = 1 / 256
@@ -53,14 +60,14 @@ GAIN_SAMPLE = 1 << 13
 TOO_LONG = 4
 """Steps below the lowest gain: of a vector so unlike the sample the scale gives way, for its length must not count."""
 STRETCH = np.float32(1.05)
-"""Products with a walk, which is shorter along the residual than that, are nearest to what they should be where it is
-so much longer, though its distance is then larger by 1 % (``docs/engine.md``)."""
-FARTHEST, FARTHEST_WALK = 1.5, 1.0
-"""Length of the longest residual of a unit vector whose scale must be kept; walks make good some of what is missing."""
+"""Products with a path, which is shorter along the residual than that, are nearest to what they should be where it is
+so much longer, though its distance is then larger by 1 % (``docs/notes/engine.md``)."""
+FARTHEST, FARTHEST_IN_TRELLIS = 1.5, 1.0
+"""Length of the longest residual of a unit vector whose scale must be kept; a trellis makes good some of the rest."""
 SMALLEST_SPREAD = 0.1
 """Of a dimension, as a part of the mean: where a sample does not vary, later vectors may."""
 _TINY = np.float32(1e-12)
-_DISTANCES = np.array([LEVEL_DISTANCE.get(bits, 0) for bits in range(9)], np.float32)
+_DISTANCES = np.array([LEVEL_DISTANCE.get(bits, 0) for bits in range(5)], np.float32)
 _BATCH = 1 << 16
 
 
@@ -68,23 +75,23 @@ class ResidualCodec(NamedTuple):
     """What all vectors of an index share.
 
     ``bits``; ``spread`` (dim,) float32; ``ranges`` (2, 2) float32, the lowest scale and the step from one to the next,
-    and the same of gains; and whether the levels are ``walks``.
+    and the same of gains; and whether the levels are those of a ``trellis``.
     """
 
     bits: int
     spread: NDArray[np.float32]
     ranges: NDArray[np.float32]
-    walks: bool = False
+    trellis: bool = False
 
     @property
     def top(self) -> int:
         """The highest level."""
-        return TOP if self.walks else (1 << self.bits) - 1
+        return TOP if self.trellis else (1 << self.bits) - 1
 
     @property
     def distance(self) -> np.float32:
         """Of two levels, for a standard normal variable."""
-        return np.float32(LEVEL_DISTANCE[4 if self.walks else self.bits])
+        return np.float32(LEVEL_DISTANCE[4 if self.trellis else self.bits])
 
     @property
     def steps(self) -> NDArray[np.float32]:
@@ -94,12 +101,12 @@ class ResidualCodec(NamedTuple):
     @property
     def scale_dtype(self) -> type[np.unsignedinteger]:
         """Of a number whose lower half is the scale of a vector and whose upper half is its gain."""
-        return np.uint8 if self.walks else np.uint16
+        return np.uint8 if self.trellis else np.uint16
 
     @property
     def half(self) -> int:
         """Bits of a scale, and of a gain."""
-        return 4 if self.walks else 8
+        return 4 if self.trellis else 8
 
 
 def train(
@@ -121,14 +128,14 @@ def train(
     spread = np.maximum(spread, max(float(spread.mean()) * SMALLEST_SPREAD, 1e-3)).astype(np.float32)
     lengths = np.concatenate([np.sqrt(np.mean(np.square(part / spread), axis=1)) for part in residuals()])
     shortest, longest = (float(quantile) for quantile in np.quantile(lengths, [0.001, 0.999]))
-    if bits != WALK_BITS:
+    if bits != TRELLIS_BITS:
         longest = max(1.05 * longest, FARTHEST / float(np.linalg.norm(spread)))
         ranges = np.array([(0, longest / 255), (GAIN_LOW, GAIN_STEP)], np.float32)
         return ResidualCodec(bits, spread, ranges)
-    longest = max(longest, FARTHEST_WALK / float(np.linalg.norm(spread)))
+    longest = max(longest, FARTHEST_IN_TRELLIS / float(np.linalg.norm(spread)))
     ranges = np.array([(shortest, (longest - shortest) / 15), (GAIN_LOW, GAIN_STEP)], np.float32)
     ranges[0] *= STRETCH
-    codec, few = ResidualCodec(bits, spread, ranges, walks=True), slice(GAIN_SAMPLE)
+    codec, few = ResidualCodec(bits, spread, ranges, trellis=True), slice(GAIN_SAMPLE)
     _, _, gains = _rounded(vectors[few], centroids[codes[few]], codec)
     low, high = np.quantile(gains, [0.001, 0.999])
     step = max((high - low) / 15, SMALLEST_GAIN_STEP)
@@ -160,7 +167,7 @@ def unpack(packed: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
 
 def levels_of(packed: NDArray[np.uint8], codec: ResidualCodec) -> NDArray[np.uint8]:
     """The levels of packed residuals: (num_vectors, width) to (num_vectors, dim)."""
-    return levels_of_walks(packed) if codec.walks else unpack(packed, codec.bits)
+    return levels_of_paths(packed) if codec.trellis else unpack(packed, codec.bits)
 
 
 def _rounded(
@@ -171,17 +178,17 @@ def _rounded(
     residuals = vectors - centers
     normal = residuals / codec.spread
     lengths = np.sqrt(np.mean(np.square(normal), axis=1, keepdims=True))
-    if codec.walks:
+    if codec.trellis:
         # What rounding the length of a residual to four bits takes from it, its levels make good.
         scales = np.clip(np.rint((STRETCH * lengths[:, 0] - low) / step), 0, 15)
         lengths = (low + step * scales)[:, None] / STRETCH
     values = normal / np.maximum(lengths, _TINY) / codec.distance + np.float32(codec.top / 2)
-    if codec.walks:
-        packed = best_walks_definition(values)
+    if codec.trellis:
+        packed = best_paths_definition(values)
     else:
         packed = pack(np.clip(np.floor(values + np.float32(0.5)), 0, codec.top).astype(np.uint8), codec.bits)
     decoded = (2 * levels_of(packed, codec).astype(np.float32) - codec.top) * codec.steps
-    if not codec.walks:
+    if not codec.trellis:
         scales = np.sum(residuals * decoded, axis=1) / np.sum(np.square(decoded), axis=1)
         scales = np.clip(np.rint((scales - low) / step), 0, 255)
 
@@ -230,7 +237,7 @@ def _encode(
     gain_low, gain_step = codec.ranges[1, 0], codec.ranges[1, 1]
     inverse, steps = 1 / codec.spread, codec.spread * (distance * half)
     residual, value, level = np.empty(dim, np.float32), np.empty(dim, np.float32), np.empty(dim, np.uint8)
-    shift, room = 4 if codec.walks else 8, room_for_walks(dim)
+    shift, room = 4 if codec.trellis else 8, room_for_paths(dim)
     most = np.float32((1 << shift) - 1)
     for t in range(start, stop):
         centroid, vector = centroids[codes[t]], vectors[t]
@@ -243,12 +250,12 @@ def _encode(
         spread = np.sqrt(square / dim)
         # Truncation rounds, for what is below 0 is cut off first.
         number = np.float32(np.int64(min(max((STRETCH * spread - low) / step, np.float32(0)) + half, most)))
-        factor = 1 / (max((low + step * number) / STRETCH if codec.walks else spread, np.float32(1e-12)) * distance)
+        factor = 1 / (max((low + step * number) / STRETCH if codec.trellis else spread, np.float32(1e-12)) * distance)
         for d in range(dim):
             value[d] = residual[d] * inverse[d] * factor + top * half
-        if codec.walks:
-            walk(value, room, packed[t])
-            levels_of_walk(packed[t], level)
+        if codec.trellis:
+            best_path(value, room, packed[t])
+            levels_of_path(packed[t], level)
         else:
             for d in range(dim):
                 level[d] = np.uint8(min(max(value[d] + half, np.float32(0)), top))
@@ -259,7 +266,7 @@ def _encode(
             projection += residual[d] * decoded
             energy += decoded * decoded
             overlap += centroid[d] * decoded
-        if not codec.walks:
+        if not codec.trellis:
             number = (projection / energy - low) / step
             number = np.float32(np.int64(min(max(number, np.float32(0)) + half, most)))
         scale = low + step * number
@@ -320,11 +327,11 @@ def scale_and_gain(
 
 
 @compiled()
-def _unpack_row(packed: Array, bits: int, walks: bool, row: int, levels: Array) -> None:
+def _unpack_row(packed: Array, bits: int, trellis: bool, row: int, levels: Array) -> None:
     """The levels (dim,) of one row of ``packed`` (num_vectors, width)."""
     width, mask = packed.shape[1], (1 << bits) - 1
-    if walks:
-        levels_of_walk(packed[row], levels)
+    if trellis:
+        levels_of_path(packed[row], levels)
     elif width % 8 == 0:
         for plane in range(8 // bits):
             unpack_bytes(packed, row * width, width, plane * bits, mask, levels, plane * width)
@@ -337,13 +344,13 @@ def _unpack_row(packed: Array, bits: int, walks: bool, row: int, levels: Array) 
 @compiled()
 def top_of(codec: ResidualCodec) -> np.float32:
     """``codec.top`` in compiled code, which knows no properties."""
-    return np.float32(TOP if codec.walks else (1 << codec.bits) - 1)
+    return np.float32(TOP if codec.trellis else (1 << codec.bits) - 1)
 
 
 @compiled()
 def steps_of(codec: ResidualCodec) -> Any:
     """``codec.steps`` in compiled code."""
-    return codec.spread * (_DISTANCES[4 if codec.walks else codec.bits] / np.float32(2))
+    return codec.spread * (_DISTANCES[4 if codec.trellis else codec.bits] / np.float32(2))
 
 
 @compiled()
@@ -361,8 +368,8 @@ def round_to_bytes(vector: Array, steps: Array, out: Array) -> np.float32:
 @compiled()
 def read_row(packed: Array, scales: Array, codec: ResidualCodec, row: int, levels: Array) -> tuple[float, float]:
     """The scale and the gain of one vector, float32; ``levels`` (dim,) become its own."""
-    half, number = 4 if codec.walks else 8, np.int64(scales[row])
-    _unpack_row(packed, codec.bits, codec.walks, row, levels)
+    half, number = 4 if codec.trellis else 8, np.int64(scales[row])
+    _unpack_row(packed, codec.bits, codec.trellis, row, levels)
     scale = codec.ranges[0, 0] + codec.ranges[0, 1] * np.float32(number & ((1 << half) - 1))
     return scale, codec.ranges[1, 0] + codec.ranges[1, 1] * np.float32(number >> half)
 

@@ -120,13 +120,12 @@ class Arrays:
         return variables
 
 
-def add_dot_products(arrays: Arrays, total: Any, terms: Sequence[tuple[Any, Any]], factor: Any = None) -> Any:
+def add_dot_products(arrays: Arrays, total: Any, terms: Sequence[tuple[Any, Any]]) -> Any:
     """Add to each lane of ``total`` the products of four bytes of codes and four of values, of each of some terms.
 
     All are vectors of int32: ``total`` has numbers, and each term has in every lane four codes, unsigned, and four
-    values, signed. ``factor``, a vector of int16, two a lane, multiplies the sum. Where the processor has no
-    instruction for four products at once (``Arrays.multiplies_fours``) the sums of two products, over all terms, must
-    fit into int16; where it has one, there is no factor.
+    values, signed. Where the processor has no instruction for four products at once (``Arrays.multiplies_fours``) the
+    sums of two products, over all terms, must fit into int16.
     """
     builder, lanes = arrays.builder, total.type.count
     if arrays.multiplies_fours:
@@ -134,13 +133,11 @@ def add_dot_products(arrays: Arrays, total: Any, terms: Sequence[tuple[Any, Any]
             name = f"llvm.x86.avx512.vpdpbusd.{32 * lanes}"
             total = arrays.call(name, total.type, total, codes, values)
         return total
-    bytes_, shorts = vector(INT8, 4 * lanes), vector(INT16, 2 * lanes)
-    sums = None
+    bytes_, sums = vector(INT8, 4 * lanes), None
     for codes, values in terms:
         twos = _sum_of_twos(arrays, builder.bitcast(codes, bytes_), builder.bitcast(values, bytes_))
         sums = twos if sums is None else builder.add(sums, twos)
-    factor = ir.Constant(shorts, [1] * shorts.count) if factor is None else factor
-    return builder.add(total, _sum_of_neighbours(arrays, sums, factor))
+    return builder.add(total, _sum_of_neighbours(arrays, sums))
 
 
 def _sum_of_twos(arrays: Arrays, codes: Any, values: Any) -> Any:
@@ -157,13 +154,14 @@ def _sum_of_twos(arrays: Arrays, codes: Any, values: Any) -> Any:
     return builder.add(*products)
 
 
-def _sum_of_neighbours(arrays: Arrays, shorts: Any, factors: Any) -> Any:
-    """int32 lanes ``shorts[2i] * factors[2i] + shorts[2i + 1] * factors[2i + 1]``."""
-    builder, wide = arrays.builder, vector(INT32, shorts.type.count)
-    if "+avx2" in arrays.features and shorts.type.count == 16:
-        return arrays.call("llvm.x86.avx2.pmadd.wd", vector(INT32, 8), shorts, factors)
-    product = builder.mul(builder.sext(shorts, wide), builder.sext(factors, wide))
-    return builder.add(arrays.every_second(product, 0), arrays.every_second(product, 1))
+def _sum_of_neighbours(arrays: Arrays, shorts: Any) -> Any:
+    """int32 lanes ``shorts[2i] + shorts[2i + 1]``."""
+    count = shorts.type.count
+    if "+avx2" in arrays.features and count == 16:
+        ones = ir.Constant(shorts.type, [1] * count)
+        return arrays.call("llvm.x86.avx2.pmadd.wd", vector(INT32, 8), shorts, ones)
+    wide = arrays.builder.sext(shorts, vector(INT32, count))
+    return arrays.builder.add(arrays.every_second(wide, 0), arrays.every_second(wide, 1))
 
 
 def look_up(arrays: Arrays, codes: Any, table: Sequence[int]) -> Any:

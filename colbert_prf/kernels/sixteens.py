@@ -17,9 +17,9 @@ from numba.core import cgutils
 from colbert_prf.kernels.compiled import intrinsic
 from colbert_prf.kernels.residuals import GAIN_LOW, GAIN_STEP
 from colbert_prf.kernels.simd import FLOAT, INT8, INT32, INT64, Arrays, add_dot_products, int64, look_up, vector
-from colbert_prf.kernels.walks import TOP, WALK
+from colbert_prf.kernels.trellis import TOP, TRELLIS
 
-__all__ = ["compare_sixteen_bits", "compare_sixteen_pairs", "compare_sixteen_walks"]
+__all__ = ["compare_sixteen_pairs", "compare_sixteen_paths"]
 
 _SIXTEEN = 16
 
@@ -27,8 +27,8 @@ _SIXTEEN = 16
 class _Comparison:
     """The IR that compares as many sketches as there are lanes in a register: all sixteen, or half of them."""
 
-    def __init__(self, arrays: Arrays, bits: int, *, walks: bool) -> None:
-        self.arrays, self.builder, self.bits, self.walks = arrays, arrays.builder, bits, walks
+    def __init__(self, arrays: Arrays, bits: int, *, trellis: bool) -> None:
+        self.arrays, self.builder, self.bits, self.trellis = arrays, arrays.builder, bits, trellis
         self.count = _SIXTEEN if arrays.multiplies_fours else _SIXTEEN // 2
         self.ints, self.floats = vector(INT32, self.count), vector(FLOAT, self.count)
 
@@ -54,12 +54,12 @@ class _Comparison:
         builder = self.builder
         shift, masks = (
             ir.Constant(self.ints, [number] * self.count)
-            for number in (plane * self.bits, (TOP if self.walks else (1 << self.bits) - 1) * 0x01010101)
+            for number in (plane * self.bits, (TOP if self.trellis else (1 << self.bits) - 1) * 0x01010101)
         )
-        if not self.walks:
+        if not self.trellis:
             return builder.and_(builder.lshr(row, shift), masks)
         turned = self.arrays.call(f"llvm.fshr.v{self.count}i32", self.ints, row, row, shift)
-        return look_up(self.arrays, builder.and_(turned, masks), WALK)
+        return look_up(self.arrays, builder.and_(turned, masks), TRELLIS)
 
     def bytes_as_floats(self, column: Any, place: Any) -> Any:
         """As many bytes of a column."""
@@ -70,7 +70,7 @@ class _Comparison:
         return ir.Constant(self.floats, [float(value)] * self.count)
 
 
-def _compare_sixteen(bits: int, *, walks: bool = False) -> Any:
+def _compare_sixteen(bits: int, *, trellis: bool = False) -> Any:
     @intrinsic
     def compare_sixteen(
         _context: Any,
@@ -91,7 +91,7 @@ def _compare_sixteen(bits: int, *, walks: bool = False) -> Any:
             arrays = Arrays(context, builder, signature, values)
             sketches, block, chunks, values, factor, constant, score, least, near = arrays
             _, _, packed, scales, gains = sketches
-            own = _Comparison(arrays, bits, walks=walks)
+            own = _Comparison(arrays, bits, trellis=trellis)
             enough = None
             for lane in range(0, _SIXTEEN, own.count):
                 start = builder.add(builder.mul(block, builder.mul(chunks, int64(4 * _SIXTEEN))), int64(4 * lane))
@@ -113,18 +113,16 @@ def _compare_sixteen(bits: int, *, walks: bool = False) -> Any:
     return compare_sixteen
 
 
-compare_sixteen_bits = _compare_sixteen(1)
-"""The similarities of one vector and sixteen sketches of one bit, into ``near`` (16,): is any at least ``least``?
+compare_sixteen_pairs = _compare_sixteen(2)
+"""The similarities of one vector and sixteen sketches of two bits, into ``near`` (16,): is any at least ``least``?
 
 Arguments are (sketches, block, chunks, values, factor, constant, score, least, near); ``sketches`` is
 :class:`~.sketches.Sketches`, in which sixteen times ``block`` is the first of the sixteen. A chunk is 64 bytes, four of
-each vector, and each of its eight planes of bits has four dimensions of each::
+each vector, and each of its four planes of bits has four dimensions of each::
 
-    code = (packed[block, chunk, v, d] >> plane) & 1
-    total[v] = sum over chunk, plane and d of values[32 * chunk + 4 * plane + d] * code
+    code = (packed[block, chunk, v, d] >> 2 * plane) & 3
+    total[v] = sum over chunk, plane and d of values[16 * chunk + 4 * plane + d] * code
     near[v] = (GAIN_LOW + GAIN_STEP * gains[v]) * (score + scales[v] * (factor * total[v] + constant))
 """
-compare_sixteen_pairs = _compare_sixteen(2)
-"""The same for codes of two bits in four planes, ``& 3`` and ``values[16 * chunk + 4 * plane + d]``."""
-compare_sixteen_walks = _compare_sixteen(2, walks=True)
-"""The same for walks (:mod:`.walks`), of which a chunk has one of each vector: ``WALK[code]`` is multiplied."""
+compare_sixteen_paths = _compare_sixteen(2, trellis=True)
+"""The same for paths (:mod:`.trellis`), of which a chunk has one of each vector: ``TRELLIS[code]`` is multiplied."""

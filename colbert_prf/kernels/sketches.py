@@ -34,7 +34,7 @@ class Sketches(NamedTuple):
     ``scales`` and ``gains`` (num_rows,) uint8, the last three filled up with zeros to a multiple of 16 rows.
 
     A byte of ``packed`` has as many dimensions as there is room for, from its lowest bits up: those that are d, d + 4,
-    d + 8, ... of the chunk. Walks (:mod:`.walks`) are kept as they are: a chunk has the four bytes of one.
+    d + 8, ... of the chunk. Paths (:mod:`.trellis`) are kept as they are: a chunk has the four bytes of one.
     """
 
     rows: NDArray[np.int32]
@@ -64,7 +64,7 @@ def sketch_codec(codec: ResidualCodec) -> ResidualCodec:
 @compiled()
 def scale_unit(codec: ResidualCodec) -> np.float32:
     """The unit of the scales of sketches, of which the largest takes a byte."""
-    highest = np.float32((1 << (4 if codec.walks else 8)) - 1)
+    highest = np.float32((1 << (4 if codec.trellis else 8)) - 1)
     return np.float32((codec.ranges[0, 0] + codec.ranges[0, 1] * highest) / np.float32(255))
 
 
@@ -100,8 +100,8 @@ def _interleave(
 
 
 @compiled()
-def _interleave_walks(packed: Array, rows: Array, start: int, stop: int, out: Array) -> None:
-    """Write the walks of the rows ``start`` to ``stop``."""
+def _interleave_paths(packed: Array, rows: Array, start: int, stop: int, out: Array) -> None:
+    """Write the paths of the rows ``start`` to ``stop``."""
     for place in range(start, stop):
         source, block, lane = packed[rows[place]], place // SIDE_BY_SIDE, place % SIDE_BY_SIDE
         for chunk in range(out.shape[1]):
@@ -169,9 +169,9 @@ def sketch_packed(
     fewer = sketch_codec(codec).bits
     out = _room(len(rows), packed.shape[1] * 8 // codec.bits, fewer)
     kept = _scales_and_gains(scales[rows], codec)
-    if codec.walks:
+    if codec.trellis:
         run(
-            lambda start, stop: _interleave_walks(packed, rows, start, stop, out),
+            lambda start, stop: _interleave_paths(packed, rows, start, stop, out),
             len(rows),
             threads=threads,
             executor=executor,

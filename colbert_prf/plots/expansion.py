@@ -138,7 +138,8 @@ def plot_expansion(
     figure, axes = _empty_figure(title, len(panels), kinds)
     drawings = [(ax, *_draw(ax, panel, scene)) for ax, panel in zip(axes, panels, strict=True)]
     _legend(figure, axes[0], min(len(panels), 2))
-    # Labels come last: where there is room is known only once the limits of the shared axes are.
+    # Labels come last: where there is room is known only once the limits of the shared axes are, which drawing sets.
+    figure.draw_without_rendering()
     for drawing in drawings:
         _write_labels(*drawing)
     return figure

@@ -23,6 +23,8 @@ Floats = npt.NDArray[np.float64]
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#999933")
 MARKS = "os^Dv<>P"
 GAIN, LOSS, PALE, QUIET, GRID = "#0072B2", "#D55E00", "#7A93A6", "#6F6F6F", "#E4E4E4"
+BESIDE = 0.11
+"""How far lines with bars stand beside each other, where the values of x are at a distance of 1."""
 ROW, TOP, BOTTOM = 0.27, 0.75, 0.55
 """Of a figure of bars, in inches: the height of a bar, and the space above and below."""
 
@@ -41,6 +43,9 @@ class LinePanel:
         A horizontal line, such as the first pass; none if left out.
     positions
         Values of x that are to stand at equal distances, as those of a scale that is not even; None for a plain axis.
+    margins
+        Half the height of the bar at each point of a line, by its name; without bars if left out. Lines with bars stand
+        a little beside each other, so that no bar covers another.
     """
 
     title: str
@@ -49,6 +54,7 @@ class LinePanel:
     baseline: float | None = None
     baseline_name: str = ""
     positions: Sequence[float] | None = None
+    margins: Mapping[str, Sequence[float]] | None = None
 
 
 def plot_bars(
@@ -146,7 +152,7 @@ def plot_differences(title: str, baseline: str, measure: str, values: Mapping[st
     return figure
 
 
-def plot_lines(title: str, measure: str, panels: Sequence[LinePanel]) -> Figure:
+def plot_lines(title: str, measure: str, panels: Sequence[LinePanel], *, note: str = "") -> Figure:
     """Draw panels of lines side by side, two in a row; those of a row have one scale.
 
     Parameters
@@ -155,6 +161,8 @@ def plot_lines(title: str, measure: str, panels: Sequence[LinePanel]) -> Figure:
         Of the figure and of the vertical axes.
     panels
         At least one.
+    note
+        A line under the title, such as what bars mean.
 
     Examples
     --------
@@ -166,9 +174,9 @@ def plot_lines(title: str, measure: str, panels: Sequence[LinePanel]) -> Figure:
         raise InputError("a figure needs a panel, found none")
     columns = min(2, len(panels))
     rows = -(-len(panels) // columns)
-    height = 4.1 * rows + 0.5
+    height = 4.1 * rows + 0.65
     figure = _figure((5.6 * columns, height))
-    grid = {"left": 0.78 / (5.6 * columns), "right": 0.985, "top": 1 - 0.75 / height, "bottom": 1.0 / height}
+    grid = {"left": 0.78 / (5.6 * columns), "right": 0.985, "top": 1 - 0.9 / height, "bottom": 1.0 / height}
     axes = figure.subplots(
         rows, columns, squeeze=False, sharey="row", gridspec_kw={**grid, "hspace": 0.5, "wspace": 0.06}
     )
@@ -178,7 +186,8 @@ def plot_lines(title: str, measure: str, panels: Sequence[LinePanel]) -> Figure:
         axis.remove()
     for axis in axes[:, 0]:
         axis.set_ylabel(measure, fontsize=10)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold", parse_math=False)
+    figure.suptitle(title, x=0.01, y=1 - 0.12 / height, ha="left", fontsize=12, fontweight="bold", parse_math=False)
+    figure.text(0.01, 1 - 0.36 / height, note, va="top", fontsize=8.5, color=QUIET, parse_math=False)
     return figure
 
 
@@ -192,6 +201,7 @@ def plot_heat_map(
     values: Floats,
     *,
     baseline: float | None = None,
+    uncertain: npt.NDArray[np.bool_] | None = None,
 ) -> Figure:
     """Draw a table of values as colours with the numbers in them; NaN is left blank.
 
@@ -205,6 +215,9 @@ def plot_heat_map(
         Of shape (num_rows, num_columns).
     baseline
         A value the middle of the scale stands for, so that better and worse are told apart by colour.
+    uncertain
+        Of the shape of ``values``: which numbers stand in brackets, because their difference from the baseline may be
+        chance.
 
     Examples
     --------
@@ -232,11 +245,15 @@ def plot_heat_map(
             "color": "white" if dark else "black",
             "fontweight": "bold" if value == best else "normal",
         }
-        axis.text(column, row, f"{value:.3f}", ha="center", va="center", fontsize=8.5, **style)
+        shown = f"({value:.3f})" if uncertain is not None and uncertain[row, column] else f"{value:.3f}"
+        axis.text(column, row, shown, ha="center", va="center", fontsize=8.5, **style)
     for side in axis.spines.values():
         side.set_visible(False)
     bar = figure.colorbar(image, ax=axis, pad=0.02)
-    bar.set_label(measure if baseline is None else f"{measure} (first pass {baseline:.3f})", fontsize=9)
+    told = measure if baseline is None else f"{measure}; first pass {baseline:.3f}"
+    if uncertain is not None:
+        told += "\n(in brackets: the difference may be chance)"
+    bar.set_label(told, fontsize=9)
     axis.set_title(title, fontsize=11, fontweight="bold", loc="left", parse_math=False)
     figure.tight_layout()
     return figure
@@ -248,8 +265,13 @@ def _draw_lines(axis: Axes, panel: LinePanel) -> None:
         style: dict[str, Any] = {"color": COLOURS[number % len(COLOURS)], "marker": MARKS[number % len(MARKS)]}
         if len(panel.lines) == 2:  # two that coincide can both be seen
             style |= {"linestyle": "--", "markersize": 4} if number else {"linewidth": 2.4, "markersize": 7}
-        x = [places.get(value, value) for value, _ in points]
-        axis.plot(x, [y for _, y in points], **{"linewidth": 1.6, "markersize": 5, **style}, label=name)
+        x, y = (np.array(values, np.float64) for values in zip(*points, strict=True))
+        x = np.array([places.get(value, value) for value in x.tolist()])
+        if panel.margins:
+            x = x + (BESIDE * (number - (len(panel.lines) - 1) / 2) if places else 0)
+            half = np.asarray(panel.margins[name])
+            axis.vlines(x, y - half, y + half, color=style["color"], linewidth=1, alpha=0.55)
+        axis.plot(x, y, **{"linewidth": 1.6, "markersize": 5, **style}, label=name)
     if panel.baseline is not None:
         axis.axhline(panel.baseline, color=QUIET, linestyle=":", linewidth=1.4, label=panel.baseline_name)
     if panel.positions is not None:

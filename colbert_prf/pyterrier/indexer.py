@@ -33,7 +33,7 @@ class ColbertIndexer(Component, pt.Indexer):
     model
         What :meth:`Encoder.load` takes; the embedded model, or that of the index, if left out.
     bits
-        Per component of a vector: 1, 2, 4, 8, or 16 for the vectors themselves.
+        Per component of a vector: 2, 4, or 16 for the vectors themselves.
     text_field
         The field that is indexed, or several, which are joined by a line break.
     metadata

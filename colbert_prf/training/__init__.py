@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from colbert_prf.training.colbert import TrainingReport, train_colbert
+from colbert_prf.training.colbert import train_colbert
 from colbert_prf.training.cross_encoder import train_cross_encoder
 from colbert_prf.training.examples import Example, read_examples, write_examples
+from colbert_prf.training.fitting import TrainingReport
 from colbert_prf.training.mining import Mining, find_in_run, find_with, mine_negatives
 from colbert_prf.training.settings import ModelForm, TrainingSettings
 from colbert_prf.training.teacher import open_teacher, score_examples

@@ -5,47 +5,32 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from colbert_prf.encoder.checkpoint import open_checkpoint
 from colbert_prf.encoder.export import Agreement, export_model
 from colbert_prf.encoder.folder import ModelFolder
 from colbert_prf.training.examples import Example
-from colbert_prf.training.fitting import Fitted, columns_of, fit, require_trainer, seeded, validation_samples
+from colbert_prf.training.fitting import (
+    Fitted,
+    TrainingReport,
+    finished,
+    first_state,
+    fit,
+    require_trainer,
+    seeded,
+)
 from colbert_prf.training.losses import colbert_loss
 from colbert_prf.training.run import TrainingRun, begin_run
 from colbert_prf.training.settings import ModelForm, TrainingSettings
-from colbert_prf.training.student import build_student, set_dropout, train_last_layers
+from colbert_prf.training.student import build_student
 
 if TYPE_CHECKING:
     from sentence_transformers import MultiVectorEncoder
 
-__all__ = ["TrainingReport", "fit_colbert", "train_colbert"]
-
-
-@dataclass(frozen=True)
-class TrainingReport:
-    """What came of a training run.
-
-    Parameters
-    ----------
-    output
-        The folder of the model.
-    num_examples, num_parameters
-        What it learnt from, and how many parameters were trained.
-    fitted
-        Losses and validation.
-    agreement
-        The exported model against PyTorch.
-    """
-
-    output: Path
-    num_examples: int
-    num_parameters: int
-    fitted: Fitted
-    agreement: Agreement
+__all__ = ["fit_colbert", "train_colbert"]
 
 
 def train_colbert(
@@ -101,19 +86,11 @@ def train_colbert(
     base = os.fspath(base)
     form, settings = form or ModelForm(), settings or TrainingSettings()
     run, identity = begin_run(output, examples, validation, settings, resume=resume, base=base, form=asdict(form))
+    options: dict[str, Any] = {"validation": validation, "device": device, "progress": progress, "on_step": on_step}
     with run.kept_if_begun():
-        model, fitted = fit_colbert(
-            run,
-            examples,
-            base,
-            form,
-            settings,
-            validation=validation,
-            device=device,
-            progress=progress,
-            on_step=on_step,
-        )
-    return _finished(run, model, identity, fitted, len(examples), int8)
+        model, fitted = fit_colbert(run, examples, base, form, settings, **options)
+    export = partial(_export, run, model, int8=int8)
+    return finished(run, "ColBERT", model, identity, fitted, export, num_examples=len(examples), int8=int8)
 
 
 def fit_colbert(
@@ -123,62 +100,39 @@ def fit_colbert(
     form: ModelForm,
     settings: TrainingSettings,
     *,
-    validation: Sequence[Example] = (),
     device: str | None = None,
-    progress: bool = True,
-    on_step: Callable[[int], object] | None = None,
+    **options: Any,
 ) -> tuple[MultiVectorEncoder, Fitted]:
-    """Train without exporting: the parameters of :func:`train_colbert`, within a run that is open."""
+    """Train without exporting, within a run that is open; ``options`` are those of :func:`~.fitting.fit`."""
     from sentence_transformers import MultiVectorEncoderTrainer
     from sentence_transformers.multi_vector_encoder.evaluation import MultiVectorRerankingEvaluator
 
     seeded(settings.seed)
-    model = _start(run, base, form, examples, settings.seed, device)
-    set_dropout(model, settings.dropout)
-    train_last_layers(model, settings.layers)
+    passages = [document for example in examples for document in example.documents]
+    start = first_state(run, lambda: build_student(base, form, passages, seed=settings.seed, device=device))
+    model = open_checkpoint(start, device=device)
     fitted = fit(
         MultiVectorEncoderTrainer,
+        MultiVectorRerankingEvaluator,
         model,
         colbert_loss(model, settings),
-        columns_of(examples, scores=settings.loss == "distill"),
-        MultiVectorRerankingEvaluator(validation_samples(validation), write_csv=False) if validation else None,
+        examples,
         settings=settings,
         run=run,
         device=device,
-        progress=progress,
-        on_step=on_step,
+        **options,
     )
     return model, fitted
 
 
-def _start(
-    run: TrainingRun, base: str, form: ModelForm, examples: Sequence[Example], seed: int, device: str | None
-) -> MultiVectorEncoder:
-    """The model before its first step: made once, so that a resumed run begins from the same."""
-    if not run.start.exists():
-        passages = [document for example in examples for document in example.documents]
-        making = run.start.with_name("start.unfinished")
-        student = build_student(base, form, passages, seed=seed, device=device)
-        with run.room_needed():
-            student.save_pretrained(str(making), create_model_card=False)
-            making.rename(run.start)
-    return open_checkpoint(str(run.start), device=device)
-
-
-def _finished(
-    run: TrainingRun, model: MultiVectorEncoder, identity: dict[str, Any], fitted: Fitted, num_examples: int, int8: bool
-) -> TrainingReport:
-    """Export the trained model, name it, put the PyTorch one beside it and move it all to its place."""
-    num_parameters = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+def _export(run: TrainingRun, model: MultiVectorEncoder, *, int8: bool) -> Agreement:
+    """Write the folder of the trained model, name it, and put the PyTorch model into it."""
     saved = run.folder / "trained"
-    with run.room_needed():
-        model.save_pretrained(str(saved), create_model_card=False)
-        shutil.rmtree(run.model, ignore_errors=True)
-        agreement = export_model(saved, run.model, int8=int8)
-        folder = ModelFolder(run.model)
-        named = replace(folder.read_settings(), name=run.output.name)
-        folder.settings_file.write_text(named.to_json(), encoding="utf-8")
-        saved.rename(run.model / "checkpoint")
-        record = {**identity, "fitted": asdict(fitted), "parameters_trained": num_parameters, "int8": int8}
-        run.publish(kind="ColBERT", record=record, num_examples=num_examples)
-    return TrainingReport(run.output, num_examples, num_parameters, fitted, agreement)
+    model.save_pretrained(str(saved), create_model_card=False)
+    shutil.rmtree(run.model, ignore_errors=True)
+    agreement = export_model(saved, run.model, int8=int8)
+    folder = ModelFolder(run.model)
+    named = replace(folder.read_settings(), name=run.output.name)
+    folder.settings_file.write_text(named.to_json(), encoding="utf-8")
+    saved.rename(run.model / "checkpoint")
+    return agreement

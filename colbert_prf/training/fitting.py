@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from colbert_prf.encoder.checkpoint import no_progress_bar, quiet_logger
+from colbert_prf.encoder.export import Agreement
 from colbert_prf.errors import MissingExtraError
 from colbert_prf.progress import progress_bar
 from colbert_prf.training.examples import Example
 from colbert_prf.training.run import TrainingRun
 from colbert_prf.training.settings import TrainingSettings
+from colbert_prf.training.student import set_dropout, train_last_layers
 
-__all__ = ["Fitted", "columns_of", "fit", "require_trainer", "seeded", "validation_samples"]
+__all__ = ["Fitted", "TrainingReport", "finished", "first_state", "fit", "require_trainer", "seeded"]
 
 WARM_UP = 0.1
 BYTES_PER_STATE = 3 * 4
@@ -52,6 +55,29 @@ class Fitted:
         return not self.validation or max(value for _, value in self.validation) > self.validation[0][1]
 
 
+@dataclass(frozen=True)
+class TrainingReport:
+    """What came of a training run.
+
+    Parameters
+    ----------
+    output
+        The folder of the model.
+    num_examples, num_parameters
+        What it learnt from, and how many parameters were trained.
+    fitted
+        Losses and validation.
+    agreement
+        The exported model against PyTorch.
+    """
+
+    output: Path
+    num_examples: int
+    num_parameters: int
+    fitted: Fitted
+    agreement: Agreement
+
+
 def require_trainer() -> None:
     """Raise :class:`MissingExtraError` if what trains is not installed."""
     try:
@@ -69,35 +95,27 @@ def seeded(seed: int) -> None:
     set_seed(seed)
 
 
-def columns_of(examples: Sequence[Example], *, scores: bool) -> Any:
-    """Arrange examples as the trainers want them: a column for the query and one for each passage."""
-    from datasets import Dataset
-
-    columns: dict[str, list[Any]] = {"query": [example.query for example in examples]}
-    for number in range(len(examples[0].documents)):
-        columns[f"document_{number}"] = [example.documents[number] for example in examples]
-    if scores:
-        columns["label"] = [list(example.scores) for example in examples]
-    return Dataset.from_dict(columns)
-
-
-def validation_samples(examples: Sequence[Example]) -> list[dict[str, Any]]:
-    """Arrange examples as the evaluators want them."""
-    return [
-        {"query": example.query, "positive": list(example.documents[:1]), "negative": list(example.documents[1:])}
-        for example in examples
-    ]
+def first_state(run: TrainingRun, make: Callable[[], Any]) -> str:
+    """Where the model before its first step is: made once, so that a resumed run begins from the same."""
+    if not run.start.exists():
+        making = run.start.with_name("start.unfinished")
+        model = make()
+        with run.room_needed():
+            model.save_pretrained(str(making), create_model_card=False)
+            making.rename(run.start)
+    return str(run.start)
 
 
 def fit(
     trainer_class: Any,
+    evaluator_class: Any,
     model: Any,
     loss: Any,
-    dataset: Any,
-    evaluator: Any,
+    examples: Sequence[Example],
     *,
     settings: TrainingSettings,
     run: TrainingRun,
+    validation: Sequence[Example] = (),
     device: str | None = None,
     progress: bool = True,
     on_step: Callable[[int], object] | None = None,
@@ -106,10 +124,10 @@ def fit(
 
     Parameters
     ----------
-    trainer_class
-        ``MultiVectorEncoderTrainer`` or ``CrossEncoderTrainer``.
-    model, loss, dataset, evaluator
-        What it takes; the evaluator may be None.
+    trainer_class, evaluator_class
+        Of sentence-transformers, for the kind of model.
+    model, loss, examples, validation
+        What is trained, towards what, and on what; validation may be empty.
     settings, run
         How, and where the states are kept.
     device
@@ -119,6 +137,10 @@ def fit(
     on_step
         Called with the number of each step that is done.
     """
+    set_dropout(model, settings.dropout)
+    train_last_layers(model, settings.layers)
+    dataset = _columns_of(examples, scores=settings.loss == "distill")
+    evaluator = evaluator_class(_validation_samples(validation), write_csv=False) if validation else None
     steps = settings.steps or math.ceil(math.ceil(len(dataset) / settings.batch_size) * settings.epochs)
     run.remove_incomplete()
     last = run.last_checkpoint()
@@ -144,6 +166,56 @@ def fit(
         trainer.remove_callback(_printer())
         trainer.train(resume_from_checkpoint=str(last) if last else None)
     return _fitted(trainer.state, perf_counter() - began)
+
+
+def finished(
+    run: TrainingRun,
+    kind: str,
+    model: Any,
+    identity: dict[str, Any],
+    fitted: Fitted,
+    export: Callable[[], Agreement],
+    *,
+    num_examples: int,
+    int8: bool,
+) -> TrainingReport:
+    """Export the trained model, write down how it came about, and move it all to its place.
+
+    Parameters
+    ----------
+    run, kind, model, identity, fitted
+        What was trained, on what, and how it went.
+    export
+        Writes the folder of the model.
+    num_examples, int8
+        For the record.
+    """
+    num_parameters = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+    with run.room_needed():
+        agreement = export()
+        record = {**identity, "fitted": asdict(fitted), "parameters_trained": num_parameters, "int8": int8}
+        run.publish(kind=kind, record=record, num_examples=num_examples)
+    return TrainingReport(run.output, num_examples, num_parameters, fitted, agreement)
+
+
+def _columns_of(examples: Sequence[Example], *, scores: bool) -> Any:
+    """Arrange examples as the trainers want them: a column for the query and one for each passage."""
+    from datasets import Dataset
+
+    columns: dict[str, list[Any]] = {"query": [example.query for example in examples]}
+    for number in range(len(examples[0].documents)):
+        columns[f"document_{number}"] = [example.documents[number] for example in examples]
+    if scores:
+        columns["label"] = [list(example.scores) for example in examples]
+    return Dataset.from_dict(columns)
+
+
+def _validation_samples(examples: Sequence[Example]) -> list[dict[str, Any]]:
+    """Arrange examples as the evaluators want them."""
+    return [
+        {"query": example.query, "positive": list(example.documents[:1]), "negative": list(example.documents[1:])}
+        for example in examples
+    ]
 
 
 def _fitted(state: Any, seconds: float) -> Fitted:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from colbert_prf.errors import InputError
+from colbert_prf.errors import InputError, require_positive
 from colbert_prf.search.retriever import Retriever
 from colbert_prf.training.examples import Example
 
@@ -42,8 +42,7 @@ class Mining:
     seed: int = 42
 
     def __post_init__(self) -> None:
-        if self.negatives < 1:
-            raise InputError(f"negatives must be at least 1, found {self.negatives}")
+        require_positive(negatives=self.negatives)
         if self.skip < 0 or self.depth < self.skip + self.negatives:
             raise InputError(
                 f"depth must be at least skip + negatives = {self.skip + self.negatives}, with skip at least 0, found "

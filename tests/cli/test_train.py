@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from colbert_prf.cli import cli
-from colbert_prf.training import Example, TrainingReport, colbert, read_examples
+from colbert_prf.encoder.export import Agreement
+from colbert_prf.training import Example, TrainingReport, read_examples
 from colbert_prf.training.fitting import Fitted
 
 TRIPLES = "do fish grow\tGoldfish do.\tBank rates fell.\nbank rates\tBank rates fell.\tGoldfish do.\n"
@@ -23,7 +24,7 @@ def calls(monkeypatch):
     def record(examples, base, output, **options):
         seen.append({"examples": examples, "base": base, "output": output, **options})
         fitted = Fitted(2, 1.0, ((1, 0.7), (2, 0.5)), ((0, 0.5), (2, 0.5)))
-        return TrainingReport(output, len(examples), 10, fitted, colbert.Agreement(0.0, 1.0, 1.0))
+        return TrainingReport(output, len(examples), 10, fitted, Agreement(0.0, 1.0, 1.0))
 
     monkeypatch.setattr("colbert_prf.training.fitting.require_trainer", lambda: None)
     monkeypatch.setattr("colbert_prf.training.train_colbert", record)

@@ -20,6 +20,8 @@ from colbert_prf.datasets import read_corpus, read_qrels, read_topics
 from colbert_prf.demo import demo_passages
 from colbert_prf.evaluation import evaluate
 
+pytestmark = pytest.mark.slow
+
 MEASURES = ("AP", "nDCG@10")
 FIGURES = {
     "demo": {"first pass": (0.4306, 0.4751), "Ranker": (0.4709, 0.5297)},

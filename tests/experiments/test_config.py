@@ -45,7 +45,7 @@ def test_what_is_left_out_has_defaults(built, configured):
     [
         ('title = "Three topics"', "title = 3", "title must be a text, found 3"),
         ('title = "Three topics"', 'titel = ""', "unknown key 'titel'; known are collections, systems, measures"),
-        ('title = "Three topics"', "bits = 3", "bits one of 1, 2, 4, 8, 16"),
+        ('title = "Three topics"', "bits = 3", "bits one of (2, 4, 16)"),
         ('title = "Three topics"', 'family = "all"', "family must be 'measure' or 'system' or 'baseline', found 'all'"),
         ('title = "Three topics"', 'reference = "x"', "reference is 'x', which is no row; there are old, new"),
         ('"MRR", "P@1"', '"MPR"', "there is no measure 'MPR'"),

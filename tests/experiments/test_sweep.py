@@ -11,11 +11,9 @@ import pytest
 from colbert_prf import ColbertPRF, Index, Searcher
 from colbert_prf.errors import InputError
 from colbert_prf.evaluation import evaluate
-from colbert_prf.experiments import kept as kept_module
-from colbert_prf.experiments.judged import Judged
-from colbert_prf.experiments.kept import KeptFirstPass
-from colbert_prf.experiments.sweep import GRID, STUDIES, run_sweep, sweep_settings
-from colbert_prf.experiments.sweep_figures import sweep_figures
+from colbert_prf.experiments.experiment import Judged
+from colbert_prf.experiments.figures import sweep_figures
+from colbert_prf.experiments.sweep import GRID, STUDIES, KeptFirstPass, run_sweep, sweep_settings
 
 WORDS = "goldfish tank bank rate river army soldier pond winter growth money loan water fin market shell".split()
 TOPICS = {"q1": "do goldfish grow in a tank", "q2": "rates of a river bank"}
@@ -53,10 +51,8 @@ def test_a_kept_first_pass_gives_what_a_search_gives(index, method):
     assert first == {hit.doc_id: hit.score for hit in searcher.search(query, 20)}
 
 
-def test_the_first_pass_and_each_clustering_are_made_once(index, monkeypatch):
-    searched, clustered = [], []
-    first, expand = kept_module.CompressedPass, ColbertPRF.expand
-    monkeypatch.setattr(kept_module, "CompressedPass", lambda *given: searched.append(1) or first(*given))
+def test_each_clustering_is_made_once(index, monkeypatch):
+    clustered, expand = [], ColbertPRF.expand
     monkeypatch.setattr(
         ColbertPRF, "expand", lambda self, *given, **options: clustered.append(1) or expand(self, *given, **options)
     )
@@ -66,7 +62,6 @@ def test_the_first_pass_and_each_clustering_are_made_once(index, monkeypatch):
         base=ColbertPRF(clusters=8, expansion_vectors=4),
     )
     run_sweep(index, Judged(TOPICS, QRELS), studies, k=20, progress=False)
-    assert len(searched) == 2  # topics
     assert len(clustered) == 2 * 2  # topics × K
 
 
@@ -83,6 +78,11 @@ def test_the_means_are_those_of_an_evaluation(index):
     }
     expected = evaluate(QRELS, runs, ["MAP", "P@5"]).means
     assert np.vstack([found.first_pass, *(found.means[one] for one in SETTINGS[:2])]) == pytest.approx(expected)
+    values = evaluate(QRELS, runs, ["MAP", "P@5"]).values
+    for number, one in enumerate(SETTINGS[:2], start=1):
+        differences = values[number] - values[0]  # of two topics: t = 12.706 with one degree of freedom
+        margins = 12.706 * np.abs(differences[:, 0] - differences[:, 1]) / 2
+        assert found.margins[one] == pytest.approx(margins, rel=1e-4, abs=1e-9)
     rows = found.table().rows
     assert rows[0].labels[1] == "first pass"
     assert rows[1].labels == ("weight", "Ranker", "1", "8", "3", "0.5", "")
@@ -128,8 +128,10 @@ def test_the_figures(index):
     assert list(figures) == ["studies", "heat-ranker", "heat-reranker"]
     ranker, _, documents, weight, beta = figures["studies"].axes
     four, eight, base = ranker.lines
-    assert (four.get_label(), len(four.get_xdata()), len(eight.get_xdata())) == ("K = 4", 1, 2)
+    assert (four.get_label(), len(four.get_xdata()), len(eight.get_xdata())) == ("K = 4", 2, 3)
     assert set(base.get_ydata()) == {found.first_pass[0]}
+    assert four.get_ydata()[0] == eight.get_ydata()[0] == found.first_pass[0]  # f_e = 0: nothing added
+    assert [label.get_text() for label in ranker.get_xticklabels()] == ["0", "2", "8"]
     assert [line.get_label() for line in documents.lines] == ["Ranker", "ReRanker", "first pass"]
     assert (weight.get_title(), beta.get_title()) == ("Weight", "β")
     for panel in (weight, beta):

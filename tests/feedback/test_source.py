@@ -55,7 +55,7 @@ def test_neighbours_over_segments_are_those_of_comparing_with_all(segmented, mem
 def test_more_neighbours_than_there_are_vectors(plane, tmp_path):
     spans = zip(plane.doc_ids, plane.offsets[:-1], plane.offsets[1:], strict=True)
     documents = [(name, EncodedDocument(plane.token_ids[a:b], plane.vectors[a:b])) for name, a, b in spans]
-    index = Index.create_from_vectors(tmp_path / "plane", documents, bits=8, progress=False)
+    index = Index.create_from_vectors(tmp_path / "plane", documents, bits=4, progress=False)
     source = SnapshotSource(index.snapshot)
     found = source.nearest_tokens(plane.vectors[:1], 20, source.vectors_of(np.array([0])))
     assert sorted(found.token_ids[0].tolist()) == sorted([-1] * (20 - len(plane.token_ids)) + plane.token_ids.tolist())

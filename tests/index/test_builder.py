@@ -186,14 +186,14 @@ def test_a_build_that_fails_at_once_can_be_repeated(tmp_path, make_documents):
     assert create(tmp_path / "i", make_documents(3)).num_documents == 3
 
 
-@pytest.mark.parametrize("bits", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("bits", [2, 4, 16])
 def test_every_number_of_bits(tmp_path, make_documents, a_query, bits):
     documents = make_documents(20)
     index = create(tmp_path / "i", documents, bits=bits)
     assert index.bits == bits
     assert index.verify().num_documents == 20
     exact = create(tmp_path / "exact", documents, bits=16)
-    assert index.score(a_query) == pytest.approx(exact.score(a_query), abs={1: 4, 2: 2, 4: 0.6, 8: 0.05, 16: 0}[bits])
+    assert index.score(a_query) == pytest.approx(exact.score(a_query), abs={2: 2, 4: 0.6, 16: 0}[bits])
 
 
 def test_a_token_id_takes_two_bytes_where_the_vocabulary_allows(tmp_path, make_documents):

@@ -200,13 +200,13 @@ def test_growing_a_little_does_not_warn(index, make_documents, recwarn):
 
 
 def test_retraining_loses_little_and_drops_deleted_documents(tmp_path, make_documents, ranking_of, a_query):
-    index = build(tmp_path / "i", make_documents(40), bits=8)
+    index = build(tmp_path / "i", make_documents(40), bits=4)
     index.delete(["d7"])
     before = dict(ranking_of(index, a_query))
     index.merge(retrain=True, seed=3)
     after = dict(ranking_of(index, a_query))
     assert index.num_positions == 39
-    assert after == pytest.approx(before, abs=0.1)
+    assert after == pytest.approx(before, abs=0.6)
 
 
 def test_retraining_from_texts_is_a_fresh_build(tmp_path, encoder, ranking_of):

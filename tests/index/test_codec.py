@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from colbert_prf import InputError
 from colbert_prf.index.codec import BITS, MAX_CENTROIDS, Codec, num_centroids_for, sample_size_for
-from colbert_prf.kernels.walks import levels_of_walks
+from colbert_prf.kernels.trellis import levels_of_paths
 
 
 def unit_vectors(count: int, dim: int = 12, seed: int = 0) -> np.ndarray:
@@ -42,29 +42,30 @@ def codec_by_hand(bits: int, *, scales: tuple[float, float], gains: tuple[float,
 
 
 def test_numbers_worked_out_by_hand():
-    """Residuals of ±0.1, levels ±0.5 times 1.596, scales in hundredths."""
-    codec = codec_by_hand(1, scales=(0, 0.01), gains=(0.875, 1 / 512))
+    """Residuals of ±0.1, levels 7.5 ± 3 or so in units of 0.3352, scales in hundredths."""
+    codec = codec_by_hand(4, scales=(0, 0.01), gains=(0.875, 1 / 512))
     signs = np.array([1, -1] * 8, dtype=np.float32)
     vector = np.eye(1, 16, dtype=np.float32) + 0.1 * signs
     columns = codec.encode(vector)
-    # Divided by their own length the residuals are ±1: levels 1 and 0; a byte packs dimensions 0, 2, 4 and so on.
-    assert columns["residuals"].tolist() == [[0b11111111, 0]]
-    # 0.1 / (0.5 * 1.596) = 0.125, so 13 hundredths; the decoded residuals are ±0.13 * 0.798 = ±0.10374.
-    decoded = np.eye(1, 16) + 0.10374 * signs
+    # Divided by their own length the residuals are ±1, which is 7.5 ± 2.98: levels 10 and 5. A byte packs dimensions
+    # i and i + 8.
+    assert columns["residuals"].tolist() == [[0xAA, 0x55] * 4]
+    # 10 decodes to 2.5 * 0.3352 = 0.838, and 0.1 / 0.838 = 0.119, so 12 hundredths; the residuals become ±0.10056.
+    decoded = np.eye(1, 16) + 0.10056 * signs
     gain = np.linalg.norm(vector) / np.linalg.norm(decoded)
-    assert columns["scales"].tolist() == [13 + 256 * round((gain - 0.875) * 512)]
+    assert columns["scales"].tolist() == [12 + 256 * round((gain - 0.875) * 512)]
     assert codec.decode(columns) == pytest.approx(gain * decoded, abs=1e-3)
 
 
-def test_a_walk_worked_out_by_hand():
+def test_a_path_worked_out_by_hand():
     """Residuals of 0.23 everywhere; scales in twentieths from 0.15, gains in hundredths from 0.8."""
     codec = codec_by_hand(2, scales=(0.15, 0.05), gains=(0.8, 0.01))
     vector = np.eye(1, 16, dtype=np.float32) + np.float32(0.23)
     columns = codec.encode(vector)
     # A residual of length 0.23, stretched to 0.2415, is nearest to 0.25, two steps from 0.15. 0.23 / (0.25 / 1.05) is
-    # 0.966, that is 2.88 of 0.3352 above the middle, level 10.4. Walks that stay at a symbol have the levels 14, 9, 6
+    # 0.966, that is 2.88 of 0.3352 above the middle, level 10.4. Paths that stay at a symbol have the levels 14, 9, 6
     # and 1; one that changes is nearer.
-    levels = levels_of_walks(columns["residuals"])[0].astype(float)
+    levels = levels_of_paths(columns["residuals"])[0].astype(float)
     assert np.square(levels - 10.38).sum() < 16 * (10.38 - 9) ** 2
     decoded = np.eye(1, 16) + 0.25 * 0.3352 * (levels - 7.5)
     gain = np.linalg.norm(vector) / np.linalg.norm(decoded)
@@ -79,12 +80,11 @@ def test_more_bits_are_nearer():
         codec = Codec.train(vectors, num_vectors_expected=600, bits=bits)
         errors.append(float(np.square(codec.decode(codec.encode(vectors)) - vectors).sum(axis=1).mean()))
     assert errors == sorted(errors, reverse=True)
-    # A normal distribution loses .363 and .01154 of its variance in 2 and 16 levels (Max, 1960), .091 in walks; the
-    # residual is part of the vector.
-    assert errors[0] < 0.363
-    assert errors[1] < 0.091
-    assert errors[2] < 0.0116
-    assert errors[4] < 1e-6
+    # A normal distribution loses .01154 of its variance in 16 levels (Max, 1960), .091 in a trellis; the residual is
+    # part of the vector.
+    assert errors[0] < 0.091
+    assert errors[1] < 0.0116
+    assert errors[2] < 1e-6
 
 
 def test_columns_are_as_declared(codec):
@@ -170,7 +170,7 @@ def test_a_vector_far_from_every_centroid_is_kept_too():
 
 
 def test_other_bits_are_refused():
-    with pytest.raises(InputError, match=r"bits must be one of \(1, 2, 4, 8, 16\), found 3"):
+    with pytest.raises(InputError, match=r"bits must be one of \(2, 4, 16\), found 3"):
         Codec.train(unit_vectors(5), num_vectors_expected=5, bits=3)
 
 

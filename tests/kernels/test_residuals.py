@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from colbert_prf.kernels import residuals
 
-LARGEST_ERROR = {1: 0.45, 2: 0.12, 4: 0.02, 8: 0.001}
-"""Squared error of decoding over that of the centroids alone; a normal variable has .36, .091 in walks, .012."""
+LARGEST_ERROR = {2: 0.12, 4: 0.02}
+"""Squared error of decoding over that of the centroids alone; a normal variable has .091 in a trellis and .012."""
 
 
 def test_packing_by_hand():
@@ -17,20 +17,20 @@ def test_packing_by_hand():
     assert residuals.pack(np.array([[1, 0, 3, 2]], np.uint8), 2).tolist() == [[1 + 4 * 0 + 16 * 3 + 64 * 2]]
 
 
-@given(bits=st.sampled_from([1, 2, 4, 8]), width=st.integers(1, 9), rows=st.integers(0, 5), seed=st.integers(0, 99))
+@given(bits=st.sampled_from([2, 4]), width=st.integers(1, 9), rows=st.integers(0, 5), seed=st.integers(0, 99))
 def test_unpacking_undoes_packing(bits, width, rows, seed):
     codes = np.random.default_rng(seed).integers(0, 1 << bits, (rows, width * 8 // bits)).astype(np.uint8)
     assert np.array_equal(residuals.unpack(residuals.pack(codes, bits), bits), codes)
 
 
-@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+@pytest.mark.parametrize("bits", [2, 4])
 def test_encoding_equals_its_definition(collection, dim, bits):
     vectors, centroids, codec, store, _ = collection(dim, bits)
     packed, scales = np.empty_like(store.packed), np.empty_like(store.scales)
     residuals.encode(vectors, centroids, store.codes, codec, packed, scales, 0, len(vectors))
     fast, slow = (residuals.levels_of(bytes_, codec).astype(int) for bytes_ in (packed, store.packed))
     # Sums of float32 in another order move a value over a boundary now and then.
-    assert codec.walks or np.abs(fast - slow).max() <= 1
+    assert codec.trellis or np.abs(fast - slow).max() <= 1
     assert np.mean(fast != slow) < 1e-3
     same = (fast == slow).all(axis=1)
     lowest = (1 << codec.half) - 1
@@ -38,7 +38,7 @@ def test_encoding_equals_its_definition(collection, dim, bits):
         assert np.abs(part(scales[same]).astype(int) - part(store.scales[same])).max() <= 1
 
 
-@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+@pytest.mark.parametrize("bits", [2, 4])
 def test_decoding_equals_its_definition_and_is_close_to_the_vectors(collection, dim, bits):
     vectors, centroids, codec, store, _ = collection(dim, bits)
     decoded = residuals.decode(store.packed, store.scales, store.codes, centroids, codec)

@@ -89,6 +89,26 @@ def test_the_figure_shows_the_projection_of_every_vector(data):
         assert texts == {*data["labels"], *panel.labels, "tank"}
 
 
+def test_labels_of_a_crowded_figure_do_not_cover_each_other(data):
+    """As they are drawn, not as they were planned: the limits of the axes must be those of the finished figure."""
+    from matplotlib.text import Text
+
+    crowd = vectors(1) + 0.25 * vectors(24)
+    panel = Panel("K = 24", crowd, [f"word{number}" for number in range(24)], np.linspace(0, 6, 24))
+    figure = plot_expansion("do goldfish", **{**data, "panels": [panel]})
+    figure.canvas.draw()
+    (axis,) = figure.axes
+    # Left, bottom, right and top of the words alone; of an annotation they would have its line as well.
+    boxes = np.array([Text.get_window_extent(text).extents for text in axis.texts])
+    assert len(boxes) == 24 + len(data["labels"]) + 1
+    room = np.minimum(boxes[:, None, 2:], boxes[:, 2:]) - np.maximum(boxes[:, None, :2], boxes[:, :2])
+    np.einsum("iij->ij", room)[:] = 0
+    assert (room.min(axis=2) <= 1).all()  # pixels
+    left, bottom, right, top = axis.get_window_extent().extents
+    assert (boxes[:, :2] >= [left - 1, bottom - 1]).all()
+    assert (boxes[:, 2:] <= [right + 1, top + 1]).all()
+
+
 def test_a_centroid_is_larger_with_sigma_and_filled_if_added(data):
     figure = plot_expansion("do goldfish", **data)
     (centroids,) = (found for label, found in collections_of(figure, 0).items() if label.startswith("centroid"))

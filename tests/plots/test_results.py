@@ -40,9 +40,26 @@ def test_lines_and_their_baseline():
         plot_lines("t", "MAP", [])
 
 
+def test_bars_at_the_points_of_a_line_are_as_high_as_its_margins():
+    lines = {"a": [(0, 0.1), (2, 0.4)], "b": [(0, 0.1), (2, 0.3)]}
+    panel = LinePanel("t", "x", lines, 0.1, "first pass", [0, 2], {"a": [0.0, 0.2], "b": [0.0, 0.05]})
+    figure = plot_lines("t", "MAP", [panel], note="what the bars are")
+    (axis,) = figure.axes
+    (_, one), (_, other) = (bars.get_segments() for bars in axis.collections)
+    assert (one[:, 1].tolist(), other[:, 1].tolist()) == (pytest.approx([0.2, 0.6]), pytest.approx([0.25, 0.35]))
+    assert one[0, 0] < 1 < other[0, 0]  # beside each other, around the second value
+    assert [text.get_text() for text in figure.texts] == ["t", "what the bars are"]
+
+
 def test_a_heat_map_leaves_gaps_blank_and_marks_the_best():
     values = np.array([[0.1, np.nan], [0.3, 0.2]])
     axis = plot_heat_map("t", "MAP", "K", [8, 24], "f", [2, 4], values, baseline=0.2).axes[0]
     shown = {text.get_position(): (text.get_text(), text.get_fontweight()) for text in axis.texts}
     assert shown == {(0, 0): ("0.100", "normal"), (0, 1): ("0.300", "bold"), (1, 1): ("0.200", "normal")}
     assert axis.images[0].get_clim() == pytest.approx((0.1, 0.3))
+
+
+def test_a_heat_map_puts_what_may_be_chance_in_brackets():
+    values, uncertain = np.array([[0.1, 0.2]]), np.array([[False, True]])
+    axis = plot_heat_map("t", "MAP", "K", [8], "f", [2, 4], values, baseline=0.2, uncertain=uncertain).axes[0]
+    assert [text.get_text() for text in axis.texts] == ["0.100", "(0.200)"]

@@ -10,7 +10,7 @@ import pytest
 from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Index, InputError, Searcher
 
 NUM_DOCUMENTS, VOCABULARY = 300, 100
-TOLERANCE = {1: 0.05, 2: 0.05, 4: 0.05, 8: 0.05, 16: 1e-3}
+TOLERANCE = {2: 0.05, 4: 0.05, 16: 1e-3}
 """Below 16 bits the query is rounded to bytes."""
 
 
@@ -51,7 +51,7 @@ def exact(index: Index, asked: EncodedQuery) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("dim", [3, 48, 96, 768])
-@pytest.mark.parametrize("bits", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("bits", [2, 4, 16])
 def test_with_nothing_pruned_scores_are_exact(tmp_path, dim, bits):
     index = make_index(tmp_path / "my.index", dim, bits)
     for seed in range(3):
@@ -135,7 +135,7 @@ def test_a_search_does_not_change_the_next(searcher):
     assert searcher.search(query(7, 48), k=100).hits == before.hits
 
 
-@pytest.mark.parametrize("bits", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("bits", [2, 4, 16])
 def test_an_explanation_adds_up_to_the_score(tmp_path, bits):
     searcher = Searcher(make_index(tmp_path / "my.index", bits=bits))
     asked = query(8, 48)

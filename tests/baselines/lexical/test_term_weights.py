@@ -118,7 +118,7 @@ def test_the_vectors_of_an_index_give_what_encoding_gives(encoder, tmp_path):
 def test_compressed_vectors_give_nearly_the_same_weights(encoder, tmp_path):
     trained = TermRegression.train(EXAMPLES, encoder=encoder, ridge=0.1)
     documents = [(str(place), text) for place, (text, _) in enumerate(EXAMPLES)]
-    index = Index.create(tmp_path / "i", documents, encoder=encoder, bits=8, texts=False, progress=False)
+    index = Index.create(tmp_path / "i", documents, encoder=encoder, bits=4, texts=False, progress=False)
     for found, expected in zip(trained.indexed_documents(index), weighted_documents(documents, trained), strict=True):
         assert found[2] == ""
         assert found[1] == pytest.approx(expected[1], abs=5)

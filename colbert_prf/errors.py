@@ -126,7 +126,7 @@ class DatasetWarning(UserWarning):
 
 
 class OutgrownCodecWarning(UserWarning):
-    """An index has grown far past what its codec was trained for."""
+    """An index has grown far past what its codec was trained for, or holds vectors unlike those it was trained on."""
 
 
 class MissingExtraError(ColbertPrfError, ImportError):

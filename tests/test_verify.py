@@ -114,6 +114,11 @@ def test_settings_must_fit_the_arrays(sound, tmp_path, change, match):
         ("index", lambda content: content["segments"][0].update(num_vectors=3), r"codes\.npy: .* must be"),
         ("index", lambda content: content["segments"].append(content["segments"][1]), "the id 'd20' is in a segment"),
         ("index", lambda content: content["codec"]["files"].pop("radii"), r"radii\.npy: the manifest does not know"),
+        (
+            "index",
+            lambda content: content["segments"][0]["files"].pop("token_lists"),
+            r"token_lists\.npy: the manifest does not know",
+        ),
         ("lexical", lambda content: content["segments"][0].update(num_documents=2), r"checksums\.npy: .* must be"),
         ("lexical", lambda content: content["segments"].append(content["segments"][1]), "the id 'd' is in a segment"),
         ("lexical", lambda content: content.update(texts=False), r"texts_blocks\.npy: the settings say texts=False"),
@@ -167,6 +172,15 @@ ARRAYS = [
     ("index", SEGMENT, "frequencies", lambda array: np.resize(array, 99), "it counts 99 tokens of a vocabulary of 50"),
     ("index", SEGMENT, "lists", to("u2"), FORMS),
     ("index", SEGMENT, "list_offsets", to("f8"), FORMS),
+    ("index", SEGMENT, "token_lists", to("u2"), FORMS),
+    (
+        "index",
+        SEGMENT,
+        "token_lists",
+        lambda array: at(0, array[0] ^ 1)(array),
+        "the lists are not those of the tokens",
+    ),
+    ("index", SEGMENT, "token_list_offsets", to("f8"), FORMS),
     ("index", SEGMENT, "id_offsets", lambda array: array[[0, 1, -1]], FORMS),
     ("index", SEGMENT, "id_hashes", to("u8"), FORMS),
     ("index", SEGMENT, "id_order", at(slice(None), 0), "an id is not found by its hash"),
@@ -239,7 +253,7 @@ SEEN_BY_OPEN = {
         *(
             f"segment-00000{number}-0000/{name}offsets.npy"
             for number in (1, 2)
-            for name in ("", "id_", "list_", "texts_", "metadata_")
+            for name in ("", "id_", "list_", "token_list_", "texts_", "metadata_")
         ),
         "deletions-000003/segment-000001-0000.deleted.npy",
     },

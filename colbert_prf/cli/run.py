@@ -26,6 +26,7 @@ __all__ = ["run"]
 )
 @click.option("-k", "--k", default=1000, show_default=True, type=click.IntRange(min=1), help="Passages per topic.")
 @click.option("--preset", type=click.Choice(PRESETS), default="default", show_default=True, help="As in search.")
+@click.option("--exact", is_flag=True, help="Score every passage exactly, as in search.")
 @click.option("--tag", metavar="WORD", help="The name of the run in its last column. Default: the configuration.")
 @click.option("--threads", type=click.IntRange(min=1), help="Per search. Default: one per core.")
 @click.option("--overwrite", is_flag=True, help="Replace a run of another configuration.")
@@ -37,6 +38,7 @@ def run(
     output: Path,
     k: int,
     preset: Preset,
+    exact: bool,
     tag: str | None,
     threads: int | None,
     overwrite: bool,
@@ -62,16 +64,17 @@ def run(
         raise click.UsageError("--output: a run that can be continued is a file, not standard output; name one.")
     feedback = feedback_from(options)
     opened = Index.open(index)
-    searcher = Searcher(opened, feedback=feedback, preset=preset, threads=threads)
+    searcher = Searcher(opened, feedback=feedback, preset=preset, threads=threads, exact=exact)
     summary = run_topics(
         searcher,
         read_topics(topics),
         output,
-        tag=tag or tag_of(feedback, preset=preset),
+        tag=tag or tag_of(feedback, preset=preset) + (".exact" if exact else ""),
         configuration={
             "index": _identity(opened),
             "preset": preset,
             "feedback": feedback_facts(feedback),
+            **({"exact": True} if exact else {}),
         },
         k=k,
         existing="replace" if overwrite else "refuse",

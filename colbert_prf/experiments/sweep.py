@@ -49,6 +49,7 @@ class KeptFirstPass:
             threads=threads,
             executor=executor,
             timings={},
+            widen=True,
         )
         self._index, self._query, self._k, self._effort = index, query, k, effort
         self._first = CompressedPass(index.snapshot, query, k, effort, None)

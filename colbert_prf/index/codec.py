@@ -23,6 +23,9 @@ from colbert_prf.storage.arrays import Array
 from colbert_prf.storage.forms import Form
 from colbert_prf.types import Vectors
 
+if TYPE_CHECKING:
+    from colbert_prf.kernels.interaction import ByteTable
+
 __all__ = [
     "BITS",
     "DEFAULT_BITS",
@@ -51,6 +54,10 @@ BATCH = 1 << 16
 """Vectors of the sample whose residuals are in memory at once."""
 SMALLEST_RANGE = 1e-3
 """Of the centroids in a dimension, where all of them are zero."""
+LENGTH_POWER = 0.75
+"""Of the length of a centroid, by which its scores are divided in centroid interaction."""
+SHORTEST_CENTROID = 0.5
+"""A shorter centroid counts as this long."""
 PADDING = 16
 """Kernels want a multiple of this many dimensions; others are filled up with zeros."""
 
@@ -246,6 +253,22 @@ class Codec:
 
         codes, steps = self.arrays["centroids"], np.asarray(self.arrays["centroid_steps"])
         return multiply_bytes(codes, self._sums, self.pad(vectors) * steps, **workers)
+
+    def byte_table(self, scores: Vectors) -> ByteTable:
+        """Turn :meth:`scores` into the table of centroid interaction.
+
+        The more the vectors of a centroid differ, the shorter it is, and the more the best of them exceed its score. So
+        scores are divided by a power of its length.
+        """
+        from colbert_prf.kernels.interaction import byte_table
+
+        return byte_table(scores * self._stretches)
+
+    @cached_property
+    def _stretches(self) -> Vectors:
+        lengths = np.sqrt(np.einsum("ij,ij->i", self.centroids, self.centroids))
+        stretches: Vectors = np.maximum(lengths, SHORTEST_CENTROID)[:, None] ** -LENGTH_POWER
+        return stretches.astype(np.float32)
 
     def encode(self, vectors: Vectors) -> dict[str, Array]:
         """Turn unit vectors, of shape (num_vectors, dim), into :attr:`columns`."""

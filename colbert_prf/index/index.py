@@ -13,6 +13,7 @@ from colbert_prf.errors import InputError
 from colbert_prf.index.builder import BuildOptions, create_index
 from colbert_prf.index.changes import is_full, merge_segments, retrain_codec, warn_if_outgrown, write_records
 from colbert_prf.index.codec import DEFAULT_BITS, Codec
+from colbert_prf.index.fit import warn_if_unfit
 from colbert_prf.index.manifest import ModelInfo, Settings
 from colbert_prf.index.model import check_model, load_model, model_info
 from colbert_prf.index.reader import IndexReader
@@ -189,6 +190,9 @@ class Index(IndexReader):
     def add(self, documents: Documents) -> None:
         """Encode and add documents, all of them or none; see :meth:`create` for what they are.
 
+        An :class:`OutgrownCodecWarning` says when the index has grown far past what its codec was trained for, or when
+        what was added is unlike what it was trained on.
+
         Raises
         ------
         InputError
@@ -252,9 +256,12 @@ class Index(IndexReader):
         return self.encoder
 
     def _add(self, records: Iterable[Record], encoder: Encoder | None, *, replacing: bool = False) -> None:
+        known = {segment.info.name for segment in self._snapshot.segments}
         self._store.add(records, partial(write_records, encoder=encoder), replacing=replacing)
         self.reload()
         warn_if_outgrown(self.path, self._snapshot.manifest)
+        added = [segment for segment in self._snapshot.segments if segment.info.name not in known]
+        warn_if_unfit(self.path, added, self._snapshot.codec)
 
 
 def _first(records: Iterator[Record]) -> tuple[Record, Iterator[Record]]:

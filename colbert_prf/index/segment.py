@@ -50,6 +50,8 @@ class Segment(StoredSegment):
         Document ``i`` owns the vectors ``offsets[i]:offsets[i + 1]``; int64 of shape (num_documents + 1,).
     lists, list_offsets : array
         Documents of each centroid, deleted ones included; see :func:`encode_postings`.
+    has_token_lists : bool
+        Whether it lists the documents of each token; segments of earlier releases do not.
     """
 
     DELETION_INFO = DeletionInfo
@@ -68,6 +70,7 @@ class Segment(StoredSegment):
         if codec:
             self.lists: npt.NDArray[np.uint8] = arrays["lists"]
             self.list_offsets: npt.NDArray[np.int64] = arrays["list_offsets"]
+        self.has_token_lists = "token_lists" in arrays
         self._check_ends()
         self._check_offsets()
 
@@ -147,6 +150,32 @@ class Segment(StoredSegment):
         except ValueError as error:
             raise self._damaged("lists", str(error)) from error
 
+    @cached_property
+    def _listed_tokens(self) -> npt.NDArray[np.int64]:
+        """The tokens that have a list, ascending: all that occur."""
+        tokens = np.flatnonzero(self.arrays["frequencies"])
+        if len(tokens) + 1 != len(self.arrays["token_list_offsets"]):
+            found = len(self.arrays["token_list_offsets"]) - 1
+            raise self._damaged("token_list_offsets", f"there are {found} lists for {len(tokens)} tokens")
+        return tokens
+
+    def token_sums(self, tokens: npt.NDArray[np.int64], values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """For each document, deleted ones included, the sum of the values of those of some tokens it has.
+
+        All are zero where the segment has no token lists.
+        """
+        from colbert_prf.kernels.candidates import list_sums
+
+        if not self.has_token_lists:
+            return np.zeros(len(self), np.float32)
+        numbers = np.searchsorted(self._listed_tokens, tokens)
+        known = numbers < np.searchsorted(self._listed_tokens, tokens, side="right")
+        lists, list_offsets = self.arrays["token_lists"], self.arrays["token_list_offsets"]
+        try:
+            return list_sums(lists, list_offsets, numbers[known], values[known], len(self))
+        except ValueError as error:
+            raise self._damaged("token_lists", str(error)) from error
+
     def add_frequencies(self, total: npt.NDArray[np.int64]) -> None:
         """Add the document frequencies of the live documents."""
         for array, sign in ((self.arrays["frequencies"], 1), (self.deletion_arrays.get("frequencies"), -1)):
@@ -200,6 +229,7 @@ class Segment(StoredSegment):
         ends = {"offsets": self.info.num_vectors, "id_offsets": len(self.arrays["id_bytes"])}
         ends |= {f"{n}_offsets": len(self.arrays[f"{n}_blocks"]) for n in ("texts", "metadata") if self._blobs(n)}
         ends |= {"list_offsets": len(self.lists)} if self.codec else {}
+        ends |= {"token_list_offsets": len(self.arrays["token_lists"])} if self.has_token_lists else {}
         for name, end in ends.items():
             if int(self.arrays[name][0]) != 0 or int(self.arrays[name][-1]) != end:
                 found = f"expected offsets from 0 to {end}, found {self.arrays[name][0]} to {self.arrays[name][-1]}"
@@ -219,8 +249,8 @@ class Segment(StoredSegment):
 
     def _check_offsets(self) -> None:
         """Those that kernels follow must not lead back: between sound ends, all lead inside."""
-        for name in ("offsets", "list_offsets") if self.codec else ("offsets",):
-            if bool((self.arrays[name][1:] < self.arrays[name][:-1]).any()):
+        for name in ("offsets", "list_offsets", "token_list_offsets"):
+            if name in self.arrays and bool((self.arrays[name][1:] < self.arrays[name][:-1]).any()):
                 raise self._damaged(name, "an offset is smaller than the one before it")
 
 
@@ -246,6 +276,11 @@ def _forms(info: SegmentInfo, codec: Codec | None) -> dict[str, Form]:
     if codec is None:
         return {**forms, "vectors": Form.of(np.float16, shape=(num_vectors, None))}
     columns = {name: Form.of(dtype, shape=(num_vectors, *tail)) for name, (dtype, tail) in codec.columns.items()}
+    if "token_lists" in info.files or "token_list_offsets" in info.files:
+        forms |= {
+            "token_lists": Form.of(np.uint8, shape=(None,)),
+            "token_list_offsets": Form.of(np.int64, shape=(None,)),
+        }
     return {
         **forms,
         **columns,

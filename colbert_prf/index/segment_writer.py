@@ -31,6 +31,7 @@ __all__ = [
     "compress",
     "document_frequencies",
     "token_dtype",
+    "token_postings",
     "write_chunks",
     "write_codec",
     "write_segments",
@@ -119,7 +120,8 @@ class SegmentWriter:
 
     Without a codec it writes a chunk of the spool: float16 vectors, no inverted lists, no document frequencies.
 
-    It holds the ids of its documents and the codes of its vectors, so memory is bounded by the size of a segment.
+    It holds the ids of its documents and the codes and tokens of its vectors, so memory is bounded by the size of a
+    segment.
 
     Parameters
     ----------
@@ -147,6 +149,7 @@ class SegmentWriter:
         self._doc_ids: list[str] = []
         self._lengths: list[npt.NDArray[np.int64]] = []
         self._codes: list[Array] = []
+        self._tokens: list[Array] = []
         self._frequencies = np.zeros(settings.vocabulary_size, dtype=np.uint32)
 
     def append(self, batch: Batch) -> None:
@@ -162,6 +165,7 @@ class SegmentWriter:
         self._lengths.append(batch.lengths)
         if self._codec:
             self._codes.append(batch.columns["codes"])
+            self._tokens.append(batch.token_ids.astype(token_dtype(self._settings.vocabulary_size)))
             self._frequencies += document_frequencies(batch.token_ids, batch.lengths, self._settings.vocabulary_size)
         self.num_documents += len(batch)
         self.num_vectors += batch.num_vectors
@@ -174,9 +178,13 @@ class SegmentWriter:
         offsets = np.cumsum(np.concatenate([[0], *self._lengths]), dtype=np.int64)
         arrays = {"offsets": offsets, **identifier_arrays(self._doc_ids)}
         if self._codec:
-            lists = np.concatenate(self._codes) if self._codes else np.empty(0, dtype=np.uint16)
-            arrays["lists"], arrays["list_offsets"] = encode_postings(lists, offsets, self._codec.num_centroids)
+            codes, tokens = (
+                np.concatenate(parts) if parts else np.empty(0, dtype=np.uint16)
+                for parts in (self._codes, self._tokens)
+            )
+            arrays["lists"], arrays["list_offsets"] = encode_postings(codes, offsets, self._codec.num_centroids)
             arrays["frequencies"] = _shortest(self._frequencies)
+            arrays["token_lists"], arrays["token_list_offsets"] = token_postings(tokens, offsets, arrays["frequencies"])
         files |= {name: self._write(name, array) for name, array in arrays.items()}
         sync_folder(self._folder)
         sync_folder(self._folder.parent)
@@ -224,6 +232,31 @@ def document_frequencies(
     documents = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
     pairs = np.unique(documents * vocabulary_size + token_ids)
     return np.bincount(pairs % vocabulary_size, minlength=vocabulary_size).astype(np.uint32)
+
+
+def token_postings(
+    token_ids: Array, offsets: npt.NDArray[np.int64], frequencies: Array
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """List the documents of each token that occurs; see :func:`encode_postings`.
+
+    Parameters
+    ----------
+    token_ids
+        The token of each vector, of shape (num_vectors,).
+    offsets
+        Document ``i`` owns the vectors ``offsets[i]:offsets[i + 1]``.
+    frequencies
+        In how many of the documents each token is; the lists are those of the tokens with one or more, in this order.
+
+    Examples
+    --------
+    >>> lists, list_offsets = token_postings(np.array([3, 3, 2]), np.array([0, 2, 3]), np.array([0, 0, 1, 1]))
+    >>> lists.tolist(), list_offsets.tolist()
+    ([1, 0], [0, 1, 2])
+    """
+    occurs = frequencies > 0
+    ranks = np.cumsum(occurs, dtype=np.uint32) - np.uint32(1)
+    return encode_postings(ranks[token_ids], offsets, int(occurs.sum()))
 
 
 def _shortest(frequencies: npt.NDArray[np.uint32]) -> Array:

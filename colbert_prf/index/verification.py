@@ -6,7 +6,7 @@ import numpy as np
 
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.segment import Segment
-from colbert_prf.index.segment_writer import document_frequencies
+from colbert_prf.index.segment_writer import document_frequencies, token_postings
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.postings import encode_postings
 from colbert_prf.storage.arrays import Array
@@ -32,7 +32,7 @@ def verify_segment(snapshot: Snapshot, segment: Segment) -> None:
 
 
 def _verify_offsets(segment: Segment) -> None:
-    for name in ("offsets", "id_offsets", "list_offsets", "texts_offsets", "metadata_offsets"):
+    for name in ("offsets", "id_offsets", "list_offsets", "token_list_offsets", "texts_offsets", "metadata_offsets"):
         array = segment.arrays.get(name)
         if array is not None:
             expect(bool((array[1:] >= array[:-1]).all()), segment, name, "offsets must not fall")
@@ -51,6 +51,11 @@ def _verify_codes(segment: Segment, snapshot: Snapshot) -> None:
         total += document_frequencies(tokens, np.diff(segment.offsets[start : end + 1]), size)
     stored = segment.arrays["frequencies"]
     expect(_equal_but_zeros(total, stored), segment, "frequencies", "the frequencies are not those of the tokens")
+    if segment.has_token_lists:
+        lists, list_offsets = token_postings(segment.token_ids, segment.offsets, stored)
+        same = np.array_equal(lists, segment.arrays["token_lists"])
+        same = same and np.array_equal(list_offsets, segment.arrays["token_list_offsets"])
+        expect(same, segment, "token_lists", "the lists are not those of the tokens")
 
 
 def _verify_deletions(segment: Segment) -> None:

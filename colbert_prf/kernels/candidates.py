@@ -1,4 +1,4 @@
-"""Candidate documents: those with a vector in one of the best centroids of a query vector."""
+"""Candidate documents: those with a vector in one of the best centroids of a query vector, or with a query token."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 from colbert_prf.kernels.compiled import Array, compiled
 from colbert_prf.kernels.postings import decode_postings
 
-__all__ = ["candidates", "candidates_definition", "probed_centroids", "probed_centroids_definition"]
+__all__ = [
+    "candidates",
+    "candidates_definition",
+    "list_sums",
+    "list_sums_definition",
+    "probed_centroids",
+    "probed_centroids_definition",
+]
 
 
 def probed_centroids_definition(values: NDArray[np.uint8], num_queries: int, probes: int) -> NDArray[np.int64]:
@@ -118,3 +125,72 @@ def candidates(
     if not _mark(lists, list_offsets, centroids, seen):
         raise ValueError(f"a list ends within a number, or names a document from {num_documents} on")
     return seen
+
+
+def list_sums_definition(
+    lists: NDArray[np.uint8],
+    list_offsets: NDArray[np.int64],
+    chosen: NDArray[np.int64],
+    values: NDArray[np.float32],
+    num_documents: int,
+) -> NDArray[np.float32]:
+    """The definition of :func:`list_sums` in NumPy."""
+    sums = np.zeros(num_documents, np.float32)
+    for number, value in zip(chosen, values, strict=True):
+        block = lists[list_offsets[number] : list_offsets[number + 1]]
+        sums[decode_postings(block, np.array([0, len(block)]))[0]] += value
+    return sums
+
+
+@compiled()
+def _add(lists: Array, list_offsets: Array, chosen: Array, values: Array, sums: Array) -> bool:
+    """Add the value of each list to its documents; False if the lists are damaged, as in :func:`_mark`."""
+    sound = True
+    for i in range(len(chosen)):
+        document, number, shift = np.int64(-1), np.int64(0), np.int64(0)
+        for position in range(list_offsets[chosen[i]], list_offsets[chosen[i] + 1]):
+            byte = np.int64(lists[position])
+            number |= (byte & 127) << shift
+            shift = min(shift + 7, np.int64(49))
+            if byte < 128:
+                document += number + 1
+                if document >= sums.shape[0]:
+                    break
+                sums[document] += values[i]
+                number, shift = np.int64(0), np.int64(0)
+        sound &= shift == 0
+    return sound
+
+
+def list_sums(
+    lists: NDArray[np.uint8],
+    list_offsets: NDArray[np.int64],
+    chosen: NDArray[np.int64],
+    values: NDArray[np.float32],
+    num_documents: int,
+) -> NDArray[np.float32]:
+    """For each document the sum of the values of the chosen lists it is in, of shape (num_documents,).
+
+    Parameters
+    ----------
+    lists, list_offsets, num_documents
+        As in :func:`candidates`.
+    chosen : int64 of shape (num_chosen,)
+    values : float32 of shape (num_chosen,)
+
+    Raises
+    ------
+    ValueError
+        If the lists are damaged, as in :func:`candidates`.
+
+    Examples
+    --------
+    >>> from colbert_prf.kernels.postings import encode_postings
+    >>> lists, list_offsets = encode_postings(np.array([1, 1, 0, 1]), np.array([0, 2, 3, 4]), 2)
+    >>> list_sums(lists, list_offsets, np.array([0, 1]), np.array([2, 0.5], np.float32), 3).tolist()
+    [0.5, 2.0, 0.5]
+    """
+    sums = np.zeros(num_documents, np.float32)
+    if not _add(lists, list_offsets, chosen, values, sums):
+        raise ValueError(f"a list ends within a number, or names a document from {num_documents} on")
+    return sums

@@ -23,6 +23,9 @@ class Effort:
         Centroids per query vector whose documents are candidates; None for all documents.
     rescore
         Documents scored exactly.
+    widen
+        Whether to score more documents exactly: those with rare tokens of the query, and those whose approximate score
+        leaves open whether they are among the best ten; see :mod:`colbert_prf.search.shortlist`.
     threads, executor
         What to compute with; they do not change the result.
     timings
@@ -34,6 +37,7 @@ class Effort:
     threads: int = 1
     executor: Executor | None = None
     timings: dict[str, float] = field(default_factory=dict)
+    widen: bool = False
 
     @property
     def workers(self) -> Workers:

@@ -2,8 +2,10 @@
 
 1. scores of all centroids for all query vectors;
 2. the documents of the best ``probes`` centroids of each query vector, or all documents;
-3. centroid interaction, approximate weighted MaxSim from the codes alone: keep the best ``rescore``;
-4. exact weighted MaxSim on the decoded vectors of these: keep the best ``k``.
+3. centroid interaction, approximate weighted MaxSim from the codes alone: keep the best ``rescore``, and those with
+   rare tokens of the query;
+4. exact weighted MaxSim on the decoded vectors of these, and of those that may still be among the best ten (see
+   :mod:`colbert_prf.search.shortlist`): keep the best ``k``.
 
 Deleted and filtered documents are out from step 2 on, so ``k`` results come back when ``k`` exist. What a first pass
 leaves behind lets :mod:`colbert_prf.search.second_pass` search again with more query vectors at a part of the cost.
@@ -12,7 +14,7 @@ leaves behind lets :mod:`colbert_prf.search.second_pass` search again with more 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,6 +24,13 @@ from colbert_prf.index.segment import Segment
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.search.effort import Effort
 from colbert_prf.search.scorer import Scorer, Scoring
+from colbert_prf.search.shortlist import (
+    WITH_RARE_TOKENS,
+    could_enter,
+    least_worth_scoring,
+    matching_places,
+    token_weights,
+)
 from colbert_prf.types import EncodedQuery
 
 if TYPE_CHECKING:
@@ -47,6 +56,10 @@ PROBE_EVERYTHING = 10_000_000
 """Up to so many vectors all documents pass through centroid interaction: it takes a nanosecond a vector."""
 SCORED_EARLY = 150
 """Documents of the best approximate scores among which the very best nearly always are."""
+ROUNDS = 2
+"""How often a first pass looks for documents that may still be among the best: the second time it knows better ones."""
+MOST_ADDED = 20_000
+"""Documents a round adds, so that a search of a large index ends soon."""
 
 
 class Found(NamedTuple):
@@ -72,7 +85,7 @@ class Scored(NamedTuple):
 
 
 def default_rescore(k: int) -> int:
-    """Documents to score exactly for ``k`` results: more would cost time and not raise measures of relevance.
+    """Documents to score exactly at least for ``k`` results; an ordinary question needs few more.
 
     >>> [default_rescore(k) for k in (1, 10, 100, 1000)]
     [200, 200, 500, 2300]
@@ -140,22 +153,28 @@ class StartedPass:
         Which of its documents are scored, and which are being scored; both ascending.
     scoring
         Of the others.
+    snapshot
+        What is searched.
+    cut
+        All candidates of at least this approximate score are among its documents.
     """
 
     first: FinishedPass
     early: npt.NDArray[np.int64]
     others: npt.NDArray[np.int64]
     scoring: Scoring
+    snapshot: Snapshot
+    cut: float
 
     def best(self, count: int) -> Found:
         """The best documents scored early: nearly always the best of all."""
         return Scored(self.first.positions[self.early], self.first.scores[self.early]).best(count)
 
     def finish(self, effort: Effort) -> FinishedPass:
-        """Score the others."""
+        """Score the others, and with :attr:`Effort.widen` those that may still be among the best."""
         with effort.stage("maxsim"):
             self.first.scores[self.others] = self.scoring.finish()
-        return self.first
+            return _widened(self.snapshot, self.first, self.cut, effort) if effort.widen else self.first
 
 
 def find(
@@ -199,18 +218,24 @@ def begin(
         How many of the best documents are wanted before all are scored: those of the best approximate scores, several
         times as many, are scored first.
     """
-    from colbert_prf.kernels.interaction import byte_table
     from colbert_prf.kernels.topk import best
 
     with effort.stage("centroids"):
         table = snapshot.codec.scores(query.vectors, effort.workers)
-        values = byte_table(table)
+        values = snapshot.codec.byte_table(table)
     with effort.stage("candidates"):
-        chosen = candidates_of(snapshot, values, len(query), k, effort.probes, allowed)
+        weights = token_weights(snapshot, query) if effort.widen else None
+        chosen = candidates_of(snapshot, values, len(query), k, effort.probes, allowed, weights)
     with effort.stage("interaction"):
         approximate = interact_with(snapshot, values, query, chosen, effort)
-        places, estimates = _best_places(approximate, max(k, effort.rescore))
-        positions = positions_at(snapshot, chosen, places)
+        joined = _joined(approximate)
+        places = best(joined, max(k, effort.rescore))
+        places = places[np.isfinite(joined[places])]
+        cut = float(joined[places].min(initial=np.inf))
+        if weights is not None:
+            here = [all_ if some is None else all_[some] for all_, some in zip(weights, chosen, strict=True)]
+            places = np.union1d(places, matching_places(_joined(here), joined))
+        estimates, positions = joined[places], positions_at(snapshot, chosen, places)
     with effort.stage("maxsim"):
         scorer, scores = Scorer(snapshot, query, table=table), np.empty(len(positions), np.float32)
         first = best(estimates, max(SCORED_EARLY, 4 * early) if early else 0)
@@ -220,7 +245,28 @@ def begin(
         scores[first] = scorer.scores(positions[first], effort.workers)
         scoring = scorer.begin(positions[others], effort.workers)
     known = FinishedPass(query, scorer, values, chosen, approximate, places, positions, scores)
-    return StartedPass(known, first, others, scoring)
+    return StartedPass(known, first, others, scoring, snapshot, cut)
+
+
+def _widened(snapshot: Snapshot, first: FinishedPass, cut: float, effort: Effort) -> FinishedPass:
+    """Score also the candidates that may be among the best, by what exact scores tell about approximate ones."""
+    from colbert_prf.kernels.topk import best
+
+    approximate = _joined(first.approximate)
+    for _ in range(ROUNDS):
+        least = least_worth_scoring(first.scores, approximate[first.places], cut)
+        more = could_enter(approximate, first.places, least)
+        if not len(more):
+            break
+        if len(more) > MOST_ADDED:
+            more = more[best(approximate[more], MOST_ADDED)]
+        cut = min(cut, float(approximate[more].min()))
+        scores = first.scorer.scores(positions_at(snapshot, first.chosen, more), effort.workers)
+        places = np.concatenate([first.places, more])
+        order = np.argsort(places)
+        places, scores = places[order], np.concatenate([first.scores, scores])[order]
+        first = replace(first, places=places, positions=positions_at(snapshot, first.chosen, places), scores=scores)
+    return first
 
 
 def interact_with(
@@ -246,16 +292,25 @@ def candidates_of(
     k: int,
     probes: int | None,
     allowed: npt.NDArray[np.bool_] | None,
+    weights: Sequence[npt.NDArray[np.float32]] | None = None,
 ) -> list[npt.NDArray[np.int64] | None]:
-    """The candidates of each segment, ascending; None for all of its documents."""
+    """The candidates of each segment, ascending; None for all of its documents.
+
+    With ``probes``, those with the largest token weights are among them, where there are ``weights``.
+    """
     from colbert_prf.kernels.candidates import probed_centroids
+    from colbert_prf.kernels.topk import best
 
     masks = [_mask(segment, start, allowed) for segment, start in zip(snapshot.segments, snapshot.starts, strict=False)]
     if probes is not None:
         centroids = probed_centroids(values.values, num_query_vectors, probes)
         found: list[npt.NDArray[np.int64] | None] = []
-        for segment, mask in zip(snapshot.segments, masks, strict=True):
+        for number, (segment, mask) in enumerate(zip(snapshot.segments, masks, strict=True)):
             seen = segment.documents_with_any(centroids)
+            if weights is not None:
+                here = weights[number] if mask is None else weights[number] * mask
+                heaviest = best(here, WITH_RARE_TOKENS)
+                seen[heaviest[here[heaviest] > 0]] = True
             found.append(np.flatnonzero(seen if mask is None else seen & mask))
         if sum(len(documents) for documents in found if documents is not None) >= k:
             return found
@@ -271,16 +326,9 @@ def _mask(segment: Segment, start: int, allowed: npt.NDArray[np.bool_] | None) -
     return here if mask is None else here & mask
 
 
-def _best_places(
-    approximate: list[npt.NDArray[np.float32]], count: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """Which candidates have the best ``count`` approximate scores, ascending, and these scores."""
-    from colbert_prf.kernels.topk import best
-
-    scores = approximate[0] if len(approximate) == 1 else np.concatenate([np.empty(0, np.float32), *approximate])
-    kept = best(scores, count)
-    kept = kept[np.isfinite(scores[kept])]
-    return kept, scores[kept]
+def _joined(parts: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+    """The arrays of all segments, one after the other."""
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.float32), *parts])
 
 
 def positions_of(snapshot: Snapshot, chosen: list[npt.NDArray[np.int64] | None]) -> npt.NDArray[np.int64]:

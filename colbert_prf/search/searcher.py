@@ -55,7 +55,7 @@ class Searcher(Retriever):
     ----------
     index
         What to search: an index on disk, or one in memory, which is scored exactly.
-    k, feedback, probes, rescore
+    k, feedback, probes, rescore, exact
         As in :meth:`search`.
     threads
         Threads per search; as many as there are cores if left out.
@@ -89,6 +89,7 @@ class Searcher(Retriever):
         feedback: Feedback | str | None = None,
         probes: int | None = None,
         rescore: int | None = None,
+        exact: bool = False,
         threads: int | None = None,
         preset: Preset | None = None,
         progress: bool = True,
@@ -100,19 +101,28 @@ class Searcher(Retriever):
         self._paper = PaperEngine(progress=progress) if self.preset == "paper" else None
         self._pool = ThreadPoolExecutor(max(1, available_cores()), thread_name_prefix="colbert-prf")
         self._owns_pool, self._closed = True, Event()
-        self._set_defaults(k, feedback, probes, rescore, threads)
+        self._set_defaults(k, feedback, probes, rescore, exact, threads)
 
     def _set_defaults(
-        self, k: int, feedback: Feedback | str | None, probes: int | None, rescore: int | None, threads: int | None
+        self,
+        k: int,
+        feedback: Feedback | str | None,
+        probes: int | None,
+        rescore: int | None,
+        exact: bool,
+        threads: int | None,
     ) -> None:
         self.k = _positive("k", k)
         self.feedback = _method_of(feedback)
         self.probes = _positive_or_none("probes", probes)
         self.rescore = _positive_or_none("rescore", rescore)
+        self.exact = exact
+        self._check_effort(self.probes, self.rescore, exact)
         self.threads = _positive_or_none("threads", threads) or available_cores()
 
     def with_defaults(self, **defaults: Any) -> Searcher:
-        """The same searcher with other defaults: ``k``, ``feedback``, ``probes``, ``rescore``, ``threads``.
+        """The same searcher with other defaults: ``k``, ``feedback``, ``probes``, ``rescore``,
+        ``exact``, ``threads``.
 
         It shares the threads of this one, so that one searcher serves as many systems; closing it leaves these alone.
 
@@ -120,7 +130,7 @@ class Searcher(Retriever):
         >>> searcher.with_defaults(k=1).search("do fish grow").doc_ids
         ['a']
         """
-        known = {name: getattr(self, name) for name in ("k", "feedback", "probes", "rescore", "threads")}
+        known = {name: getattr(self, name) for name in ("k", "feedback", "probes", "rescore", "exact", "threads")}
         if unknown := [name for name in defaults if name not in known]:
             raise InputError(f"a searcher has no default {unknown[0]!r}; it has {', '.join(known)}")
         changed = copy.copy(self)
@@ -157,6 +167,7 @@ class Searcher(Retriever):
         non_relevant: Sequence[str] = (),
         feedback_texts: Sequence[str | EncodedDocument] = (),
         with_passages: bool = False,
+        exact: bool | None = None,
     ) -> Ranking:
         """Find the ``k`` best documents.
 
@@ -173,10 +184,11 @@ class Searcher(Retriever):
             million vectors, then 2, 4 or 16 for k up to 10, 100 or more. With the preset ``paper``, lists of the FAISS
             index per query vector, by default 10.
         rescore
-            Documents scored exactly; by default 200, 500 or 2,300 for k of 10, 100 or 1,000. With ``feedback`` a
-            ReRanker scores all of them again with the expanded query, and the Ranker those that promise most of all
-            documents, by default k + 90 at the default weight. Not with the preset ``paper``, which scores all it looks
-            at.
+            Documents scored exactly. By default 200, 500 or 2,300 for k of 10, 100 or 1,000, and with them those with
+            rare tokens of the query and those that may be among the best ten by what is known of the error of
+            approximate scores: few for a question, thousands for a rare word. With ``feedback`` a ReRanker scores all
+            of them again with the expanded query, and the Ranker those that promise most of all documents, by default
+            k + 90 at the default weight. Not with the preset ``paper``, which scores all it looks at.
         threads
             For this search.
         allowed
@@ -196,13 +208,17 @@ class Searcher(Retriever):
             instead of from the best of the first pass; see :mod:`colbert_prf.feedback.given_texts`.
         with_passages
             With ``feedback_texts``: learn from the best of the first pass as well.
+        exact
+            Score every document exactly, in both passes: nothing is missed, and the time grows with the index, some 0.1
+            seconds for a million vectors on one core. An index in memory is always searched so.
 
         Raises
         ------
         InputError
             If a number is not positive or beyond 2³¹ - 1, a document id is unknown, the query's vectors are of another
             dim or its weights so large that a float32 may not hold a score, documents are marked without a feedback
-            method, ``rescore`` is given to the preset ``paper``, or the searcher is closed.
+            method, ``exact`` is given with ``probes`` or ``rescore``, ``rescore`` or ``exact`` to the preset ``paper``,
+            or the searcher is closed.
         """
         if self._closed.is_set():
             raise InputError("the searcher is closed; make another with Searcher(index)")
@@ -215,22 +231,23 @@ class Searcher(Retriever):
         query = self._checked(query)
         probes = _positive_or_none("probes", probes) or self.probes
         rescore = _positive_or_none("rescore", rescore) or self.rescore
-        if self.preset == "paper" and rescore is not None:
-            raise InputError("the preset 'paper' scores every candidate exactly: leave rescore out, or use no preset")
+        exact = self.exact if exact is None else exact
+        self._check_effort(probes, rescore, exact)
         relevant, non_relevant = _marked(method, relevant, non_relevant)
         texts = self._encoded_texts(method, feedback_texts, with_passages)
         threads = _positive_or_none("threads", threads) or self.threads
         filters = _Filters(None if allowed is None else _ids("allowed", allowed), where)
         # One generation for the whole search, whatever writers do meanwhile.
         collection = self.index.snapshot
+        widen, rescore = rescore is None and not exact, max(1, collection.num_positions) if exact else rescore
         learner = None
         if method is not None:
             marked, unwanted = (collection.positions(dict.fromkeys(ids)) for ids in (relevant, non_relevant))
             learner = Learner(method, collection, marked, unwanted, rescore, texts, with_passages)
-        if self.preset != "paper":
+        if self.preset != "paper" and not exact:
             probes = probes or default_probes(k, self.index.num_vectors)
         rescore = rescore or default_rescore(max(k, learner.depth if learner else 0))
-        effort = Effort(probes, rescore, threads, self._pool, timings)
+        effort = Effort(probes, rescore, threads, self._pool, timings, widen)
         return self._ranking(collection, query, k, effort, filters, learner)
 
     def search_many(
@@ -273,6 +290,13 @@ class Searcher(Retriever):
         if isinstance(query, str):
             query = self.encode(query) if self.feedback is None else self.search(query, k).encoded_query
         return explain_hit(self.index.snapshot, self._checked(query), doc_id)
+
+    def _check_effort(self, probes: int | None, rescore: int | None, exact: bool) -> None:
+        if exact and (probes is not None or rescore is not None):
+            raise InputError("exact=True scores every document: leave probes and rescore out")
+        if self.preset == "paper" and (rescore is not None or exact):
+            name = "rescore" if rescore is not None else "exact"
+            raise InputError(f"the preset 'paper' scores every candidate exactly: leave {name} out, or use no preset")
 
     def encode(self, text: str) -> EncodedQuery:
         """Encode a query with the index's own model."""

@@ -26,6 +26,7 @@ from colbert_prf.search.engine import (
     positions_of,
 )
 from colbert_prf.search.scorer import Scorer
+from colbert_prf.search.shortlist import could_enter
 from colbert_prf.types import EncodedQuery, Expansion
 
 if TYPE_CHECKING:
@@ -84,12 +85,10 @@ class AddedVectors:
 
 def added_vectors(snapshot: Snapshot, expansion: Expansion, effort: Effort) -> AddedVectors:
     """Prepare the vectors of an expansion, at least one."""
-    from colbert_prf.kernels.interaction import byte_table
-
     added = expansion.query.from_vector(expansion.num_original)
     with effort.stage("centroids again"):
         table = snapshot.codec.scores(added.vectors, effort.workers)
-        return AddedVectors(added, Scorer(snapshot, added, table=table), byte_table(table))
+        return AddedVectors(added, Scorer(snapshot, added, table=table), snapshot.codec.byte_table(table))
 
 
 def score_again(first: FinishedPass, added: AddedVectors, k: int, effort: Effort, *, depth: int | None = None) -> Found:
@@ -150,7 +149,7 @@ def find_again(
         # What the approximation misses of an original score, where it is known.
         missing = np.float32(np.median(original - approximate[places]) if len(places) else 0)
         worst = np.partition(estimates, -keep)[-keep] if len(estimates) >= keep else -np.inf
-        unseen = _could_enter(approximate, places, float(worst - missing) - added.upper_bound)
+        unseen = could_enter(approximate, places, float(worst - missing) - added.upper_bound)
         if len(unseen):
             others = positions_at(snapshot, chosen, unseen)
             theirs = approximate[unseen] + missing + added.estimates(snapshot, others, effort)
@@ -183,13 +182,3 @@ def _candidates_again(
         ]
         approximate = interact_with(snapshot, first.values, first.query, chosen, effort)
     return chosen, np.concatenate([np.empty(0, np.float32), *approximate])
-
-
-def _could_enter(
-    approximate: npt.NDArray[np.float32], places: npt.NDArray[np.int64], least: float
-) -> npt.NDArray[np.int64]:
-    """The candidates, except those at some places, whose approximate score is at least so much."""
-    # A little less, for sums are rounded; a document without vectors, at minus infinity, never.
-    enough = approximate >= np.float32(max(least - 1e-3, float(np.finfo(np.float32).min)))
-    enough[places] = False
-    return np.flatnonzero(enough)

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from colbert_prf.kernels.candidates import (
     candidates,
     candidates_definition,
+    list_sums,
+    list_sums_definition,
     probed_centroids,
     probed_centroids_definition,
 )
@@ -43,6 +45,21 @@ def test_candidates_are_the_documents_of_the_centroids(lengths, seed):
         assert candidates_definition(lists, list_offsets, chosen, len(lengths)).tolist() == by_hand
 
 
+@given(lengths=st.lists(st.integers(0, 9), min_size=1, max_size=400), seed=st.integers(0, 99))
+def test_a_document_has_the_sum_of_the_values_of_its_lists(lengths, seed):
+    random = np.random.default_rng(seed)
+    offsets = np.cumsum([0, *lengths])
+    codes = random.integers(0, NUM_CENTROIDS, offsets[-1]).astype(np.uint16)
+    lists, list_offsets = encode_postings(codes, offsets, NUM_CENTROIDS)
+    for chosen in (np.empty(0, np.int64), np.array([3]), np.array([0, 7, 19])):
+        values = random.random(len(chosen), np.float32)
+        found = list_sums(lists, list_offsets, chosen, values, len(lengths))
+        of_code = dict(zip(chosen.tolist(), values.tolist(), strict=True))
+        own = [set(codes[offsets[d] : offsets[d + 1]].tolist()) for d in range(len(lengths))]
+        assert found.tolist() == pytest.approx([sum(of_code.get(code, 0.0) for code in some) for some in own])
+        assert np.array_equal(found, list_sums_definition(lists, list_offsets, chosen, values, len(lengths)))
+
+
 def test_documents_far_apart_take_several_bytes():
     codes, lengths = np.zeros(3, np.uint16), np.zeros(70_000, int)
     lengths[[5, 300, 69_999]] = 1
@@ -64,6 +81,8 @@ def test_documents_far_apart_take_several_bytes():
 def test_damaged_lists_are_refused(lists):
     with pytest.raises(ValueError, match="a list ends within a number, or names a document from 3 on"):
         candidates(np.array(lists, np.uint8), np.array([0, len(lists)]), np.array([0]), 3)
+    with pytest.raises(ValueError, match="ends within a number, or names a document from 3 on"):
+        list_sums(np.array(lists, np.uint8), np.array([0, len(lists)]), np.array([0]), np.ones(1, np.float32), 3)
 
 
 def test_what_follows_a_damaged_list_is_no_matter():

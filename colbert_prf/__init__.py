@@ -33,6 +33,7 @@ from colbert_prf.errors import (
     ModelError,
     OutgrownCodecWarning,
     ProjectionError,
+    ServiceError,
     StorageError,
     TextError,
 )
@@ -104,6 +105,7 @@ __all__ = [  # noqa: RUF022
     "RocchioFeedback",
     "Searcher",
     "SingleVector",
+    "ServiceError",
     "StorageError",
     "TermExpansion",
     "TermExplanation",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -51,13 +52,13 @@ class ApiError(HTTPException):
         super().__init__(status, message)
 
 
-def api_error_of(error: ColbertPrfError) -> ApiError:
-    """What a request gets when the library refuses it.
+def api_error_of(error: ColbertPrfError, folder: str | os.PathLike[str] = "") -> ApiError:
+    """What a request gets when the library refuses it, with nothing of the folder of the index in it.
 
     >>> api_error_of(InputError("k must be at least 1, found 0; give more")).answer.hint
     'give more'
     """
-    message, _, advice = _without_path(error).partition("; ")
+    message, _, advice = _without_path(error, os.fspath(folder)).partition("; ")
     if isinstance(error, IndexLockedError):
         return ApiError(409, "index_locked", message, advice or "try again later", retry_after=1)
     if isinstance(error, DatasetError):
@@ -157,10 +158,12 @@ def _shown(value: object, characters: int = 60) -> str:
     return text if len(text) <= characters else text[:characters] + "…"
 
 
-def _without_path(error: ColbertPrfError) -> str:
+def _without_path(error: ColbertPrfError, folder: str) -> str:
     path = getattr(error, "path", None)
     message = " ".join(str(error).split())
-    return message.removeprefix(str(path)).lstrip(":, ") if path else message
+    if path:
+        message = message.removeprefix(str(path)).lstrip(":, ")
+    return message.replace(folder, "the index") if folder else message
 
 
 def _printable(text: str) -> str:

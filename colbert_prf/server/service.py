@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from colbert_prf.server.errors import ApiError
+from colbert_prf.errors import ColbertPrfError
+from colbert_prf.server.errors import ApiError, api_error_of
 from colbert_prf.server.indexes import Generation, Indexes
 from colbert_prf.server.metrics import Metrics
 from colbert_prf.server.schemas import Readiness, SearchAnswer
@@ -66,10 +67,14 @@ class Service:
             The answer as JSON.
         """
         began = perf_counter()
-        generation = self.indexes[name].current
+        served = self.indexes[name]
+        generation = served.current
 
         def run(waited: float) -> bytes:
-            fields = {"index": name, "generation": generation.number, "took": 0.0, **compute(generation)}
+            try:
+                fields = {"index": name, "generation": generation.number, "took": 0.0, **compute(generation)}
+            except ColbertPrfError as error:
+                raise api_error_of(error, served.path) from error
             result = answer.model_construct(**fields)
             if isinstance(result, SearchAnswer):
                 for each in result.results:

@@ -162,7 +162,7 @@ class Tasks:
             self._change(served, task, change)
             served.refresh()
         except ColbertPrfError as refused:
-            error = api_error_of(refused).answer
+            error = api_error_of(refused, served.path).answer
         except ApiError as refused:
             error = refused.answer
         except Exception:  # the thread must live on, and the log has the traceback

@@ -7,7 +7,7 @@ import pytest
 from colbert_prf import ColbertPRF, Index, Searcher
 from colbert_prf.baselines import BM25, LexicalIndex
 from colbert_prf.version import __version__
-from tests.server.conftest import PASSAGES, SEARCH
+from tests.server.serving import PASSAGES, SEARCH
 
 QUERY = "do goldfish grow"
 FEEDBACK = {"feedback_docs": 2, "clusters": 6, "expansion_vectors": 4, "weight": 0.5}

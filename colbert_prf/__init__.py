@@ -33,6 +33,7 @@ from colbert_prf.errors import (
     ModelError,
     OutgrownCodecWarning,
     ProjectionError,
+    ServiceError,
     StorageError,
     TextError,
 )
@@ -103,6 +104,7 @@ __all__ = [  # noqa: RUF022
     "Retriever",
     "RocchioFeedback",
     "Searcher",
+    "ServiceError",
     "SingleVector",
     "StorageError",
     "TermExpansion",

@@ -22,6 +22,10 @@ HEAVY = [
     "ir_measures",
     "pyterrier",
     "pandas",
+    "fastapi",
+    "httpx",
+    "pydantic",
+    "mcp",
 ]
 
 

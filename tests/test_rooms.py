@@ -31,6 +31,8 @@ ROOMS = [
     "training",
     "pyterrier",
     "demo",
+    "server",
+    "client",
     "cli",
 ]
 """Lowest first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from colbert_prf.cli.output import (
     print_ranking,
     ranking_as_dict,
 )
+from colbert_prf.cli.remote import Shown, is_address, search_remotely
 from colbert_prf.datasets import CorpusFormat, EmptyPolicy
 from colbert_prf.encoder import Encoder
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.search.searcher import PRESETS, Preset, Searcher
+from colbert_prf.types import Ranking
 
 __all__ = ["open_source", "search"]
 
@@ -59,10 +62,11 @@ def search(
     non_relevant: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Search SOURCE, an index folder or a file of passages, for each of QUERIES.
+    """Search SOURCE, an index folder, a file of passages or an index of a server, for each of QUERIES.
 
     An index is made with `colbert-prf index`. A file may be anything that command reads; it is encoded anew on each
-    call and scored exactly, which suits up to a few thousand passages.
+    call and scored exactly, which suits up to a few thousand passages. An index of `colbert-prf serve` is addressed as
+    http://host:port/NAME; COLBERT_PRF_READ_KEY in the environment is its key.
 
     With --feedback the query is expanded with vectors learned from the best passages, or from those you mark, and
     searched again; each hit is shown with its move: ↑3, ↓1, =, or new where the first pass had it not among its best.
@@ -74,26 +78,43 @@ def search(
       colbert-prf search my.index "do goldfish grow" --feedback prf --explain
       colbert-prf search my.index "do goldfish grow" --feedback prf --rerank --relevant d7 --non-relevant d3
       colbert-prf search my.index "do goldfish grow" --preset paper
+      colbert-prf search http://127.0.0.1:8000/my "do goldfish grow"
       zcat corpus.jsonl.gz | colbert-prf search - "do goldfish grow" --json
     """
     feedback = feedback_from({**options, "relevant": relevant, "non_relevant": non_relevant})
-    searcher = Searcher(open_source(source, corpus_format, empty, model), preset=preset)
-    output = console()
-    shown = []
-    for text in queries:
-        ranking = searcher.search(text, k, feedback=feedback, relevant=relevant, non_relevant=non_relevant)
-        tokens = searcher.encoder.tokens
+    marks: dict[str, Any] = {"feedback": feedback, "relevant": relevant, "non_relevant": non_relevant}
+    if is_address(source):
+        _refuse_local(preset, corpus_format, model)
+        key = os.environ.get("COLBERT_PRF_READ_KEY")
+        answers = iter(search_remotely(source, queries, k, explain=explain, key=key, **marks))
+    else:
+        searcher = Searcher(open_source(source, corpus_format, empty, model), preset=preset)
+        answers = (_answer(searcher, searcher.search(text, k, **marks), explain) for text in queries)
+    output, shown = console(), []
+    for text, (ranking, tokens, explanations) in zip(queries, answers, strict=True):
         if as_json:
-            explanations = [searcher.explain(ranking.encoded_query, hit.doc_id) for hit in ranking] if explain else None
-            shown.append(ranking_as_dict(ranking, text=text, tokens=tokens, explanations=explanations))
+            given = explanations if explain else None
+            shown.append(ranking_as_dict(ranking, text=text, tokens=tokens, explanations=given))
             continue
         print_ranking(output, ranking, text=text)
         if explain:
             print_expansion(output, ranking, tokens)
-            for hit in ranking:
-                print_explanation(output, searcher.explain(ranking.encoded_query, hit.doc_id), tokens)
+            for explanation in explanations:
+                print_explanation(output, explanation, tokens)
     if as_json:
         print_json(shown)
+
+
+def _answer(searcher: Searcher, ranking: Ranking, explain: bool) -> Shown:
+    """A ranking of an index that is here, with what shows it."""
+    explanations = [searcher.explain(ranking.encoded_query, hit.doc_id) for hit in ranking] if explain else []
+    return Shown(ranking, searcher.encoder.tokens, explanations)
+
+
+def _refuse_local(preset: Preset, corpus_format: CorpusFormat | None, model: str | None) -> None:
+    for flag, given in (("--preset", preset != "default"), ("--format", corpus_format), ("--model", model)):
+        if given:
+            raise click.UsageError(f"{flag} does not apply to an index of a server.")
 
 
 def open_source(

@@ -6,10 +6,11 @@ Times are milliseconds.
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 __all__ = [
     "Added",
@@ -36,10 +37,20 @@ __all__ = [
     "TaskAnswer",
 ]
 
+
+def _writable(value: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what Python's reader of JSON lets pass, although JSON has none: NaN, infinities, half surrogate pairs."""
+    try:
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON: {error}") from None
+    return value
+
+
 DocId = Annotated[str, Field(min_length=1, description="A document's id.", examples=["tempfile.mkdtemp"])]
 QueryText = Annotated[str, Field(min_length=1, description="A query in words.", examples=["do goldfish grow"])]
 Where = Annotated[
-    dict[str, Any] | None,
+    Annotated[dict[str, Any], AfterValidator(_writable)] | None,
     Field(
         default=None,
         description="A filter on metadata, as data: only documents that pass may be found. See `docs/server.md`.",
@@ -51,8 +62,7 @@ FeedbackMethod = Literal["prf", "centroid", "rm3", "bo1", "kl"]
 
 
 class _Request(BaseModel):
-    """Wrong types, NaN, infinities and unknown fields are refused."""
-
+    # Wrong types, NaN, infinities and unknown fields are refused.
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 

@@ -66,6 +66,7 @@ async function plane(own) {
   const body = { query: state.query, feedback, ...(state.compare && { compare: state.compare }) };
   const drawn = await api.plane(state.index, body, own.signal);
   if (own === running) showPlane(drawn);
+  byId("compare-key").hidden = !state.compare;
 }
 
 // Showing.

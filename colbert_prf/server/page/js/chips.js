@@ -46,7 +46,7 @@ export function showLearned(expansion, first, actions) {
       "--sigma": (vector.sigma / rarest).toFixed(2),
       "aria-label": `${vector.label}, ${vector.active ? "added" : "switched off"}`,
       onclick: () => actions.toggleVector(vector.number),
-    }, vector.label, el("span", { class: "sigma" }));
+    }, vector.label.replaceAll("##", "…"), el("span", { class: "sigma" }));
     const show = () => {
       const shown = popover(vector);
       document.body.append(shown);

@@ -21,6 +21,13 @@ export function svg(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** A thumb, up or down, as a drawing: fonts of small machines have no emoji. */
+export function thumb(up) {
+  const path = svg("path", { d: "M5 7v6H2.5V7zM5 7l3-5c1.2 0 1.8.9 1.6 2L9.2 6H13a1 1 0 0 1 1 1.2l-1 5A1 1 0 0 1 12 13H5", fill: "none", stroke: "currentColor", "stroke-width": 1.3, "stroke-linejoin": "round" });
+  if (!up) path.setAttribute("transform", "rotate(180 8 8)");
+  return svg("svg", { viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true" }, path);
+}
+
 export const byId = (id) => document.getElementById(id);
 
 /** A row of buttons of which one is chosen; arrow keys move the choice. */

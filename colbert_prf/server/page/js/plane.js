@@ -24,7 +24,7 @@ function pointsOf(answer) {
     ...answer.centroids.map((point) => ({
       ...point, kind: `centroid${point.chosen ? " chosen" : ""}`, radius: 3 + 8 * Math.sqrt(Math.max(0, point.sigma) / rarest),
       tip: `${point.label} · σ ${fixed(point.sigma)} · P ${fixed(point.probability)}${point.chosen ? ` · weight ${fixed(point.weight, 3)}` : " · not added"}`,
-      label: point.chosen ? point.label : "", rank: 2 + point.sigma,
+      label: point.chosen ? point.label.replaceAll("##", "…") : "", rank: 2 + point.sigma,
     })),
     ...answer.tokens.filter((point) => !point.special).map((point) => ({ ...point, kind: "query", radius: 4, tip: `${point.token} · query`, label: point.token, rank: 1e9 })),
   ];
@@ -42,7 +42,7 @@ function labelled(points, scale, zoom) {
     if (!free) continue;
     const [left, top] = free;
     taken.push({ left, right: left + width, top, bottom: top + height });
-    labels.push(svg("text", { x: left, y: top + height * 0.8, "font-size": 11 * zoom }, point.label));
+    labels.push(svg("text", { x: left, y: top + height * 0.8 }, point.label));
   }
   return labels;
 }

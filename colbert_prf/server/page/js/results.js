@@ -1,6 +1,6 @@
 // The hits, before and after feedback; lists that slide from one order to the other.
 
-import { byId, el, fixed } from "./dom.js";
+import { byId, el, fixed, thumb } from "./dom.js";
 import { passage } from "./passage.js";
 import { why } from "./why.js";
 
@@ -20,9 +20,10 @@ function move(hit, feedback) {
 function mark(hit, name, label, state, actions) {
   const pressed = state[name].includes(hit.doc_id);
   return el("button", {
-    type: "button", class: "mark-button", "aria-pressed": String(pressed), title: `${label}: learn from it`,
+    type: "button", class: "mark-button", "aria-pressed": String(pressed), "aria-label": label,
+    title: name === "relevant" ? "Learn from this passage" : "Move away from this passage",
     onclick: () => actions.mark(hit.doc_id, name),
-  }, `${name === "relevant" ? "👍" : "👎"} ${label}`);
+  }, thumb(name === "relevant"), el("span", { class: "wide" }, label));
 }
 
 function hitItem(hit, { state, labels, feedback, actions, compact }) {

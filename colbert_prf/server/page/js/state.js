@@ -4,7 +4,7 @@ const LISTS = ["relevant", "non_relevant"];
 const NUMBERS = ["k", "weight", "feedback_docs", "clusters", "expansion_vectors"];
 
 export const EMPTY = {
-  index: null, query: "", k: 10, method: "off", rerank: false, view: "after", compare: "",
+  index: null, query: "", k: 10, method: "prf", rerank: false, view: "after", compare: "",
   weight: null, feedback_docs: null, clusters: null, expansion_vectors: null,
   relevant: [], non_relevant: [], without: [],
 };
@@ -15,7 +15,7 @@ export function read(search) {
   const state = structuredClone(EMPTY);
   state.index = parameters.get("index");
   state.query = parameters.get("q") ?? "";
-  state.method = parameters.get("method") ?? "off";
+  state.method = parameters.get("method") ?? EMPTY.method;
   state.view = parameters.get("view") ?? "after";
   state.compare = parameters.get("compare") ?? "";
   state.rerank = parameters.get("rerank") === "1";

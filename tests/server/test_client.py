@@ -8,8 +8,9 @@ import inspect
 import httpx
 import pytest
 
-from colbert_prf import CentroidPRF, ColbertPRF, Index, InputError, Searcher, ServiceError
+from colbert_prf import CentroidPRF, ColbertPRF, Index, InputError, Searcher
 from colbert_prf.client import AsyncClient, Client
+from colbert_prf.errors import ServiceError
 from colbert_prf.server.settings import ServerSettings
 from tests.server.serving import PASSAGES, serving
 

@@ -42,7 +42,8 @@ def address(tmp_path_factory):
     """A server of its own process over a small index; its address."""
     folder = tmp_path_factory.mktemp("page") / "fish.index"
     Index.create(folder, PASSAGES, encoder=Encoder.load(), bits=4)
-    command = [sys.executable, "-m", "colbert_prf", "serve", f"fish={folder}", "--port", "0"]
+    # Quiet: nobody reads the pipe, and a full one would stop the server.
+    command = [sys.executable, "-m", "colbert_prf", "serve", f"fish={folder}", "--port", "0", "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             yield wait_for(process)

@@ -169,6 +169,33 @@ def test_hybrid_finds_what_either_finds(client):
     assert result["hits"][0]["score"] <= 2 / 61
 
 
+def test_feedback_learns_from_texts(client):
+    text = "The bank raised its rates."
+    feedback = {**FEEDBACK, "texts": [text]}
+    result = post(client, "search", query=QUERY, k=8, feedback=feedback, explain=True)["results"][0]
+    assert result["expansion"]["feedback"] == ["feedback text 1"]
+    sources = [source for vector in result["expansion"]["vectors"] for source in vector["sources"]]
+    assert {source["doc_id"] for source in sources} == {"feedback text 1"}
+    for source in sources:
+        if source["start"] is not None:
+            assert text[source["start"] : source["end"]].lower() == source["token"].removeprefix("##")
+    assert next(hit for hit in result["hits"] if hit["doc_id"] == "bank")["move"] > 0
+    both = post(client, "expand", query=QUERY, feedback={**feedback, "with_passages": True})["expansion"]
+    assert both["feedback"] == [
+        *post(client, "expand", query=QUERY, feedback=FEEDBACK)["expansion"]["feedback"],
+        *result["expansion"]["feedback"],
+    ]
+
+
+def test_an_exact_search_has_the_same_scores(client):
+    exact, usual = (
+        post(client, "search", query=QUERY, k=3, **more)["results"][0]["hits"] for more in ({"exact": True}, {})
+    )
+    assert [(hit["doc_id"], hit["score"]) for hit in exact] == [
+        (hit["doc_id"], pytest.approx(hit["score"])) for hit in usual
+    ]
+
+
 def test_the_plane_has_every_centroid_and_chooses_those_that_are_added(client):
     feedback = {**FEEDBACK, "clusters": 12}
     answer = post(client, "plane", query=QUERY, feedback=feedback, compare="The goldfish tank was broken.")

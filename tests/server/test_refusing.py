@@ -87,6 +87,9 @@ def test_malformed_bodies(client, body, status, code):
         ({"query": "a", "feedback": {"clusters": 2.5}}, "feedback.clusters"),
         ({"query": "a", "feedback": {"without": [-1]}}, "feedback.without.0"),
         ({"query": "a", "feedback": {"relevant": ["nobody"]}}, "nobody"),
+        ({"query": "a", "feedback": {"texts": [""]}}, "feedback.texts.0"),
+        ({"query": "a", "feedback": {"with_passages": True}}, "feedback_texts"),
+        ({"query": "a", "exact": True, "rescore": 5}, "leave probes and rescore out"),
         ({"query": "a", "feedback": {"relevant": ["fish"], "non_relevant": ["fish"]}}, "decide"),
         ({"query": "a", "method": "bm25", "feedback": {"method": "kl", "original": 0.5}}, "no parameter 'original'"),
         ({"query": "a", "method": "bm25", "feedback": {"method": "kl", "relevant": ["fish"]}}, "does not take"),
@@ -106,6 +109,7 @@ def test_requests_that_cannot_be_used(client, body, words):
         ("expand", {"query": ["a"]}),
         ("plane", {"query": "a", "feedback": {"method": "centroid"}}),
         ("plane", {"query": "a", "compare": 3}),
+        ("plane", {"query": "a", "feedback": {"texts": ["A pond."]}}),
     ],
 )
 def test_other_actions_refuse_too(client, action, body):

@@ -32,6 +32,7 @@ def test_upsert_adds_and_replaces(writable):
     task = finished(writable, response)
     assert (task["state"], task["action"], task["done"], task["total"]) == ("finished", "upsert", 2, 2)
     assert task["error"] is None
+    assert task["generation"] == 2, "one write, one generation"
     assert task["created"] <= task["started"] <= task["ended"]
     new = writable.get(f"{DOCUMENTS}/new/1").json()
     assert (new["metadata"], new["generation"]) == ({"year": 2001}, task["generation"])

@@ -53,7 +53,7 @@ Where = Annotated[
     Annotated[dict[str, Any], AfterValidator(_writable)] | None,
     Field(
         default=None,
-        description="A filter on metadata, as data: only documents that pass may be found. See `docs/server.md`.",
+        description="A filter on metadata, as data: only documents that pass may be found. See `docs/guide/server.md`.",
         examples=[{"year": {">=": 1999}}],
     ),
 ]

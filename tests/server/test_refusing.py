@@ -200,7 +200,9 @@ def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(built):
         refused(response, 503, "overloaded")
         assert int(response.headers["Retry-After"]) >= 1
         assert client.get("/health").status_code == 200, "what needs no search is answered"
-        assert "colbert_prf_searches_refused_total 1.0" in client.get("/metrics").text
+        refused(client.post(SEARCH, content=b"{", headers=JSON), 503, "overloaded")  # before anything is read
+        refused(client.get("/v1/indexes/fish/documents/fish"), 503, "overloaded")
+        assert "colbert_prf_searches_refused_total 3.0" in client.get("/metrics").text
         leave.set()
         blocked.result(60)
         assert client.post(SEARCH, json={"query": "a"}).status_code == 200

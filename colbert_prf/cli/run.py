@@ -9,6 +9,7 @@ import click
 
 from colbert_prf.cli.feedback import feedback_from, feedback_options
 from colbert_prf.cli.output import console, json_option, print_json
+from colbert_prf.cli.where import where_option
 from colbert_prf.index import Index
 from colbert_prf.search.searcher import PRESETS, Preset, Searcher
 
@@ -29,6 +30,7 @@ __all__ = ["run"]
 @click.option("--tag", metavar="WORD", help="The name of the run in its last column. Default: the configuration.")
 @click.option("--threads", type=click.IntRange(min=1), help="Per search. Default: one per core.")
 @click.option("--overwrite", is_flag=True, help="Replace a run of another configuration.")
+@where_option
 @feedback_options
 @json_option
 def run(
@@ -40,6 +42,7 @@ def run(
     tag: str | None,
     threads: int | None,
     overwrite: bool,
+    where: dict[str, Any] | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -53,6 +56,7 @@ def run(
     Examples:
       colbert-prf run my.index queries.tsv --output e2e.run.gz
       colbert-prf run my.index queries.tsv -o prf.run.gz --feedback prf
+      colbert-prf run my.index queries.tsv -o recent.run.gz --where 'year>=2020'
       colbert-prf run my.index irds:vaswani -o rerank.run --feedback prf --rerank --weight 0.1 --json
     """
     from colbert_prf.datasets import read_topics
@@ -66,7 +70,7 @@ def run(
     opened = Index.open(index)
     searcher = Searcher(opened, preset=preset, threads=threads)
     summary = run_topics(
-        EndToEnd(searcher, feedback=feedback),
+        EndToEnd(searcher, feedback=feedback, where=where),
         read_topics(topics),
         output,
         tag=tag or tag_of(feedback, preset=preset),
@@ -74,6 +78,7 @@ def run(
             "index": _identity(opened),
             "preset": preset,
             "feedback": feedback_facts(feedback),
+            **({"where": where} if where is not None else {}),
         },
         k=k,
         existing="replace" if overwrite else "refuse",

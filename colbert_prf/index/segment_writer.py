@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +17,7 @@ from colbert_prf.kernels.postings import encode_postings
 from colbert_prf.storage.arrays import Array, ArrayInfo, ArrayWriter, write_array
 from colbert_prf.storage.blobs import BlobWriter
 from colbert_prf.storage.durable import sync_folder
+from colbert_prf.storage.fields import Fields
 from colbert_prf.storage.identifiers import identifier_arrays
 from colbert_prf.storage.layout import IndexLayout
 
@@ -32,7 +34,8 @@ class SegmentWriter:
 
     Without a codec it writes a chunk of the spool: float16 vectors, no inverted lists, no document frequencies.
 
-    It holds the ids of its documents and the codes of its vectors, so memory is bounded by the size of a segment.
+    It holds the ids and metadata of its documents and the codes of its vectors, so memory is bounded by the size of a
+    segment.
 
     Parameters
     ----------
@@ -57,6 +60,7 @@ class SegmentWriter:
         self._columns["token_ids"] = self._writer("token_ids", token_dtype(settings.vocabulary_size), ())
         self._texts = BlobWriter(folder, "texts") if settings.texts else None
         self._metadata: BlobWriter | None = None
+        self._metadata_blobs: list[bytes] = []
         self._doc_ids: list[str] = []
         self._lengths: list[npt.NDArray[np.int64]] = []
         self._codes: list[Array] = []
@@ -74,6 +78,7 @@ class SegmentWriter:
         self._doc_ids += batch.doc_ids
         self._lengths.append(batch.lengths)
         if self._codec:
+            self._metadata_blobs += batch.metadata
             self._codes.append(batch.columns["codes"])
             self._frequencies += document_frequencies(batch.token_ids, batch.lengths, self._settings.vocabulary_size)
         self.num_documents += len(batch)
@@ -90,6 +95,9 @@ class SegmentWriter:
             lists = np.concatenate(self._codes) if self._codes else np.empty(0, dtype=np.uint16)
             arrays["lists"], arrays["list_offsets"] = encode_postings(lists, offsets, self._codec.num_centroids)
             arrays["frequencies"] = _shortest(self._frequencies)
+            if self._metadata:
+                fields = Fields.of(json.loads(blob) if blob else {} for blob in self._metadata_blobs)
+                files |= fields.write(self._folder)
         files |= {name: self._write(name, array) for name, array in arrays.items()}
         sync_folder(self._folder)
         sync_folder(self._folder.parent)

@@ -14,6 +14,7 @@ from colbert_prf.index.manifest import CodecInfo, Manifest, Settings
 from colbert_prf.index.segment import Segment
 from colbert_prf.kernels.maxsim import maxsim
 from colbert_prf.storage.arrays import check_array, open_array
+from colbert_prf.storage.fields import Fields
 from colbert_prf.storage.forms import check_forms
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.positions import Positions
@@ -62,6 +63,11 @@ class Snapshot(Positions[Segment]):
         """The metadata of a document; empty where it has none."""
         segment, place = self.place(position)
         return segment.metadata(place)
+
+    @property
+    def fields(self) -> list[Fields]:
+        """The metadata as columns, for each segment in the order of positions, deleted documents included."""
+        return [segment.fields for segment in self.segments]
 
     def vectors(self, position: int) -> Vectors:
         """The decoded vectors of a document, of shape (num_tokens, dim)."""

@@ -50,6 +50,7 @@ def verify_snapshot(snapshot: Snapshot) -> Verification:
         _verify_codes(segment, snapshot)
         _verify_deletions(segment, snapshot)
         _verify_blobs(segment, texts=snapshot.manifest.settings.texts)
+        _verify_fields(segment)
     verify_live_ids(snapshot)
     manifest = snapshot.manifest
     num_bytes = snapshot.layout.manifest.stat().st_size + sum(info.num_bytes for info in files.values())
@@ -133,6 +134,17 @@ def _verify_blobs(segment: Segment, *, texts: bool) -> None:
     for position in range(len(segment)):
         segment.text(position)
         segment.metadata(position)
+
+
+def _verify_fields(segment: Segment) -> None:
+    if "field_names" not in segment.arrays:
+        return
+    expected = segment.metadata_as_fields()
+    for name, array in expected.arrays().items():
+        same = np.array_equal(array, segment.arrays[name])
+        _expect(same, segment, name, "the columns are not those of the metadata")
+    same = list(expected.strings) == list(segment.fields.strings)
+    _expect(same, segment, "field_strings_blocks", "the strings are not those of the metadata")
 
 
 def _equal_but_zeros(total: Array, stored: Array) -> bool:

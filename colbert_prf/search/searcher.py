@@ -24,15 +24,18 @@ from colbert_prf.kernels.parallel import Workers
 from colbert_prf.search.effort import Effort
 from colbert_prf.search.engine import Found, default_probes, default_rescore
 from colbert_prf.search.explain import explain_hit
+from colbert_prf.search.filters import Filter, filter_mask, parse_filter
 from colbert_prf.search.first_pass import CompressedPass, ExactPass, FirstPass, PaperPass
 from colbert_prf.search.ivfpq import BITS, PaperEngine
 from colbert_prf.search.prf_search import Learner, search_with_feedback
 from colbert_prf.search.scorer import check_scores
 from colbert_prf.types import EncodedQuery, Explanation, Hits, Ranking
 
-__all__ = ["PRESETS", "Preset", "Searcher"]
+__all__ = ["PRESETS", "Preset", "Searcher", "Where"]
 
 Predicate = Callable[[Mapping[str, Any]], bool]
+Where = Mapping[str, Any] | Predicate
+"""A filter as data, see :mod:`colbert_prf.search.filters`, or a test of a document's metadata."""
 Preset = Literal["default", "paper"]
 PRESETS: tuple[str, ...] = get_args(Preset)
 _Source = Snapshot | MemoryIndex
@@ -95,7 +98,7 @@ class Searcher:
         rescore: int | None = None,
         threads: int | None = None,
         allowed: Iterable[str] | None = None,
-        where: Predicate | None = None,
+        where: Where | None = None,
         feedback: Feedback | None = None,
         relevant: Sequence[str] = (),
         non_relevant: Sequence[str] = (),
@@ -122,8 +125,9 @@ class Searcher:
         allowed
             Ids of the documents that may be found.
         where
-            A test of a document's metadata: only documents that pass may be found. It is called for every document, so
-            prefer ``allowed`` where the same filter serves many queries.
+            A filter of the documents' metadata, such as ``{"source": "garden", "year": {">=": 2020}}``: see
+            :mod:`colbert_prf.search.filters`. Or a function of a document's metadata; it is called for every document,
+            which takes much longer.
         feedback
             Learn from what was found and search again, for example ``ColbertPRF()``. The answer then has an
             ``expansion``, and in ``before`` the ranking of the first pass.
@@ -134,7 +138,8 @@ class Searcher:
         Raises
         ------
         InputError
-            If a number is not positive or beyond 2³¹ - 1, a document id is unknown, the query's vectors are of another
+            If a number is not positive or beyond 2³¹ - 1, a document id is unknown, ``where`` is no filter or names a
+            field that no document has, the query's vectors are of another
             dim or its weights so large that a float32 may not hold a score, documents are marked without a feedback
             method, or ``rescore`` is given to the preset ``paper``.
         """
@@ -149,7 +154,7 @@ class Searcher:
             raise InputError("the preset 'paper' scores every candidate exactly: leave rescore out, or use no preset")
         relevant, non_relevant = _marked(feedback, relevant, non_relevant)
         threads = _positive_or_none("threads", threads) or self.threads
-        filters = _Filters(None if allowed is None else _ids("allowed", allowed), where)
+        filters = _Filters(None if allowed is None else _ids("allowed", allowed), _checked_where(where))
         # One generation for the whole search, whatever writers do meanwhile.
         source = self.index if isinstance(self.index, MemoryIndex) else self.index.snapshot
         learner = None
@@ -229,7 +234,7 @@ class _Filters:
     """Which documents may be found."""
 
     allowed: Iterable[str] | None
-    where: Predicate | None
+    where: Filter | Predicate | None
 
     @property
     def any(self) -> bool:
@@ -239,9 +244,11 @@ class _Filters:
         """Whether each position may be found."""
         mask = np.zeros(source.num_positions, dtype=np.bool_)
         mask[source.positions(self.allowed) if self.allowed is not None else slice(None)] = True
-        if self.where is not None:
-            if isinstance(source, Snapshot):
-                mask &= source.live
+        if isinstance(source, Snapshot):
+            mask &= source.live
+        if isinstance(self.where, Filter):
+            mask &= filter_mask(self.where, source.fields)
+        elif self.where is not None:
             for position in np.flatnonzero(mask).tolist():
                 mask[position] = self.where(source.metadata(position))
         return mask
@@ -271,6 +278,18 @@ def _marked(
     if feedback is None and (relevant or non_relevant):
         raise InputError("relevant and non_relevant need a feedback method: give feedback=ColbertPRF()")
     return relevant, non_relevant
+
+
+def _checked_where(where: Where | None) -> Filter | Predicate | None:
+    if where is None or isinstance(where, Filter):
+        return where
+    if isinstance(where, Mapping):
+        return parse_filter(where)
+    if callable(where):
+        return where
+    raise InputError(
+        f'where must be a filter such as {{"year": {{">=": 2020}}}} or a function of metadata, found {where!r:.80}'
+    )
 
 
 def _ids(name: str, doc_ids: Iterable[str]) -> tuple[str, ...]:

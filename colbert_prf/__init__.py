@@ -37,7 +37,7 @@ from colbert_prf.errors import (
     TextError,
 )
 from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback, TokenFrequencies
-from colbert_prf.index import Index, IndexInfo, MemoryIndex, Verification
+from colbert_prf.index import Index, IndexInfo, MemoryIndex, Passages, Verification
 from colbert_prf.search.retriever import EndToEnd, Retriever
 from colbert_prf.search.searcher import Searcher
 from colbert_prf.search.texts import rerank_texts
@@ -96,6 +96,7 @@ __all__ = [  # noqa: RUF022
     "ModelSettings",
     "OutgrownCodecWarning",
     "PairScorer",
+    "Passages",
     "ProjectionError",
     "RM3",
     "Ranking",

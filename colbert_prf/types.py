@@ -171,7 +171,8 @@ def _as_checked(token_ids: TokenIds, vectors: Vectors, weights: Weights) -> Enco
 class Hit:
     """One retrieved document: its id, its score, and its text where the index keeps texts.
 
-    The text is read when it is asked for: a run of a thousand hits rarely needs any.
+    The text is read when it is asked for: a run of a thousand hits rarely needs any. Where documents were ranked by
+    their passages, ``passage_id`` names the best, and the text is that of the passage.
 
     Examples
     --------
@@ -182,6 +183,7 @@ class Hit:
     doc_id: str
     score: float
     read_text: Callable[[], str | None] | None = field(default=None, repr=False, compare=False)
+    passage_id: str | None = field(default=None, repr=False)
 
     @property
     def text(self) -> str | None:
@@ -200,6 +202,8 @@ class Hits(Lazily[Hit]):
         In the same order.
     read_text
         Gives the text of a document by its number in this order.
+    passage_ids
+        The best passage of each document, where documents were ranked by them.
 
     Examples
     --------
@@ -209,10 +213,15 @@ class Hits(Lazily[Hit]):
     """
 
     def __init__(
-        self, doc_ids: Sequence[str], scores: Sequence[float], read_text: Callable[[int], str | None] | None = None
+        self,
+        doc_ids: Sequence[str],
+        scores: Sequence[float],
+        read_text: Callable[[int], str | None] | None = None,
+        passage_ids: Sequence[str] | None = None,
     ) -> None:
         def hit(number: int) -> Hit:
-            return Hit(doc_ids[number], scores[number], None if read_text is None else partial(read_text, number))
+            read = None if read_text is None else partial(read_text, number)
+            return Hit(doc_ids[number], scores[number], read, passage_ids[number] if passage_ids else None)
 
         super().__init__(len(doc_ids), hit)
         self.doc_ids = doc_ids

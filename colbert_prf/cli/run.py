@@ -9,6 +9,7 @@ import click
 
 from colbert_prf.cli.feedback import feedback_from, feedback_options
 from colbert_prf.cli.output import console, json_option, print_json
+from colbert_prf.cli.search import group_option
 from colbert_prf.cli.where import where_option
 from colbert_prf.index import Index
 from colbert_prf.search.searcher import PRESETS, Preset, Searcher
@@ -31,6 +32,7 @@ __all__ = ["run"]
 @click.option("--threads", type=click.IntRange(min=1), help="Per search. Default: one per core.")
 @click.option("--overwrite", is_flag=True, help="Replace a run of another configuration.")
 @where_option
+@group_option
 @feedback_options
 @json_option
 def run(
@@ -43,6 +45,7 @@ def run(
     threads: int | None,
     overwrite: bool,
     where: dict[str, Any] | None,
+    group: Any,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -70,7 +73,7 @@ def run(
     opened = Index.open(index)
     searcher = Searcher(opened, preset=preset, threads=threads)
     summary = run_topics(
-        EndToEnd(searcher, feedback=feedback, where=where),
+        EndToEnd(searcher, feedback=feedback, where=where, group=group),
         read_topics(topics),
         output,
         tag=tag or tag_of(feedback, preset=preset),
@@ -78,7 +81,7 @@ def run(
             "index": _identity(opened),
             "preset": preset,
             "feedback": feedback_facts(feedback),
-            **({"where": where} if where is not None else {}),
+            **{name: value for name, value in (("where", where), ("group", group)) if value is not None},
         },
         k=k,
         existing="replace" if overwrite else "refuse",

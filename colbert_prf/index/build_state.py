@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from colbert_prf.errors import IndexMismatchError, StorageError
+from colbert_prf.errors import IndexFormatError, IndexMismatchError, StorageError
 from colbert_prf.index.manifest import FORMAT_VERSION, CodecInfo, SegmentInfo, Settings
 from colbert_prf.storage.files import refuse_link
 from colbert_prf.storage.json_form import read_json, write_json
 from colbert_prf.storage.layout import IndexLayout
 
-__all__ = ["BuildState", "check_folder"]
+__all__ = ["BuildState", "check_folder", "refuse_unfinished", "unfinished_build"]
 
 KIND = "colbert-prf build"
 
@@ -60,6 +60,23 @@ class BuildState:
         return state
 
 
+def unfinished_build(layout: IndexLayout) -> BuildState | None:
+    """What is whole of a build that was not finished; None where there is none."""
+    if layout.manifest.exists() or not layout.build_state.exists():
+        return None
+    return read_json(layout.build_state, BuildState, kind=KIND, version=FORMAT_VERSION)
+
+
+def refuse_unfinished(layout: IndexLayout) -> None:
+    """Say of an unfinished build that it is one, and how to go on."""
+    if (state := unfinished_build(layout)) is not None:
+        raise IndexFormatError(
+            f"the build of this index is not finished, {state.num_documents:,} documents are done; wait for it, or "
+            "continue it: the same command with --resume, or Index.create(..., resume=True)",
+            path=layout.path,
+        )
+
+
 def check_folder(layout: IndexLayout, *, resume: bool) -> None:
     """Refuse to build where something else is."""
     if foreign := layout.foreign():
@@ -70,5 +87,6 @@ def check_folder(layout: IndexLayout, *, resume: bool) -> None:
         raise StorageError("there is an index already; open it, or give a new folder", path=layout.path)
     if interrupted and not resume:
         raise StorageError(
-            "there is an interrupted build; continue it with resume=True, or remove it", path=layout.path
+            "there is an interrupted build; continue it with resume=True (--resume on the command line), or remove it",
+            path=layout.path,
         )

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import length_hint
 
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import IndexFormatError, InputError
+from colbert_prf.index.build_state import refuse_unfinished
 from colbert_prf.index.builder import BuildOptions, create_index
 from colbert_prf.index.changes import add_items, delete_documents, merge_segments, retrain_codec, warn_if_outgrown
 from colbert_prf.index.codec import Codec
 from colbert_prf.index.manifest import Manifest, ModelInfo, Settings
 from colbert_prf.index.model import check_model, load_model, model_info
+from colbert_prf.index.passages import Passages, document_of, passages_named
 from colbert_prf.index.reader import IndexReader
-from colbert_prf.index.records import Documents, EncodedDocuments, Item, text_items, vector_items
+from colbert_prf.index.records import (
+    Documents,
+    EncodedDocuments,
+    Item,
+    passage_items,
+    refuse_known,
+    text_items,
+    vector_items,
+)
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.index.verification import Verification, verify_snapshot
+from colbert_prf.storage.identifiers import SeenIds
 from colbert_prf.storage.layout import IndexLayout
 
 __all__ = ["Index"]
@@ -63,6 +74,7 @@ class Index(IndexReader):
         self._layout = IndexLayout.at(path)
         self._force = force
         self._encoder = encoder
+        refuse_unfinished(self._layout)
         super().__init__(Snapshot.open(self._layout))
         if encoder is not None:
             check_model(self._layout, self._settings, encoder, force=force)
@@ -98,6 +110,7 @@ class Index(IndexReader):
         encoder: Encoder | None = None,
         bits: int = 2,
         texts: bool = True,
+        passages: Passages | None = None,
         resume: bool = False,
         progress: bool = True,
         codec: Codec | None = None,
@@ -119,6 +132,10 @@ class Index(IndexReader):
             Per component: 1, 2, 4, 8, or 16 for float16 vectors.
         texts
             Whether to keep the texts, compressed.
+        passages
+            Split texts into overlapping passages, for documents longer than the model takes; they are then called
+            ``doc_id#0``, ``doc_id#1`` and so on. What is added later is split in the same way, ``delete`` takes the ids
+            of documents, and ``Searcher.search(..., group="document")`` ranks documents by their best passage.
         resume
             Continue an interrupted build; ``documents`` must begin with those already done, whose ids are compared.
         progress
@@ -139,9 +156,13 @@ class Index(IndexReader):
         """
         encoder = encoder or Encoder.load()
         special_ids = tuple(sorted(encoder.special_ids))
-        settings = Settings(encoder.dim, bits, encoder.vocabulary_size, special_ids, texts, model_info(encoder))
-        options = BuildOptions(codec, resume, progress, total or length_hint(documents) or None, seed)
-        _, items = _first(text_items(documents))
+        fitted = passages.fitted(encoder.tokenization) if passages else None
+        settings = Settings(encoder.dim, bits, encoder.vocabulary_size, special_ids, texts, model_info(encoder), fitted)
+        total = None if passages else total or length_hint(documents) or None
+        options = BuildOptions(codec, resume, progress, total, seed)
+        if isinstance(documents, Sequence):
+            _check_ids(documents)
+        _, items = _first(passage_items(text_items(documents), fitted, encoder))
         create_index(IndexLayout.at(path), settings, items, encoder=encoder, options=options)
         return cls(path, encoder=encoder)
 
@@ -199,7 +220,8 @@ class Index(IndexReader):
         """
         if self.encoder is None:
             raise InputError("the index was made from vectors; add to it with add_vectors, or open it with an encoder")
-        add_items(self._layout, text_items(documents), encoder=self.encoder)
+        items = passage_items(text_items(documents), self._settings.passages, self.encoder)
+        add_items(self._layout, items, encoder=self.encoder)
         self.reload()
         warn_if_outgrown(self._layout.path, self._snapshot.manifest)
 
@@ -211,7 +233,11 @@ class Index(IndexReader):
 
     def delete(self, doc_ids: Iterable[str]) -> None:
         """Delete documents, all of them or none; an unknown id is an :class:`InputError` that names it."""
-        delete_documents(self._layout, [doc_ids] if isinstance(doc_ids, str) else doc_ids)
+        doc_ids = [doc_ids] if isinstance(doc_ids, str) else doc_ids
+        if self._settings.passages is not None:
+            self.reload()
+            doc_ids = [passage for doc_id in doc_ids for passage in self._passages_of(doc_id)]
+        delete_documents(self._layout, doc_ids)
         self.reload()
 
     def merge(self, *, retrain: bool = False, reencode: bool = False, seed: int = 0) -> None:
@@ -254,6 +280,15 @@ class Index(IndexReader):
                 if Manifest.read(self._layout.manifest).generation == snapshot.manifest.generation:
                     raise
 
+    def _passages_of(self, doc_id: str) -> list[str]:
+        """The passages of a document that is there."""
+        found = passages_named(doc_id, lambda passage: self._snapshot.find(passage) is not None)
+        if not found:
+            known = self._snapshot.find(doc_id) is not None
+            advice = f"; {doc_id!r} is a passage, delete its document {document_of(doc_id)!r}" if known else ""
+            raise InputError(f"the index has no document {doc_id!r}{advice}")
+        return found
+
     def reload(self) -> None:
         """See the newest generation."""
         self._snapshot = Snapshot.open(self._layout)
@@ -264,6 +299,13 @@ class Index(IndexReader):
         if self._encoder is None:
             self._encoder = load_model(self._layout, self._settings, force=self._force)
         return self._encoder
+
+
+def _check_ids(documents: Sequence[object]) -> None:
+    """Refuse an id given twice before anything is encoded, where all documents are at hand."""
+    seen = SeenIds()
+    for _ in refuse_known(text_items(documents), seen.add):  # type: ignore[arg-type]
+        pass
 
 
 def _first(items: Iterator[Item]) -> tuple[Item, Iterator[Item]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from colbert_prf.index.codec import BITS
+from colbert_prf.index.passages import Passages
 from colbert_prf.storage.arrays import ArrayInfo
-from colbert_prf.storage.json_form import read_json, write_json
+from colbert_prf.storage.json_form import MAY_BE_MISSING, read_json, write_json
 
 __all__ = ["FORMAT_VERSION", "CodecInfo", "DeletionInfo", "Manifest", "ModelInfo", "SegmentInfo", "Settings"]
 
@@ -38,6 +39,8 @@ class Settings:
     special_ids: tuple[int, ...]
     texts: bool
     model: ModelInfo
+    passages: Passages | None = field(default=None, metadata=MAY_BE_MISSING)
+    """How texts are split, where they are."""
 
     @property
     def fault(self) -> str | None:

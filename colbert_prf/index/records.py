@@ -9,9 +9,19 @@ from typing import Any, NamedTuple, TypeAlias
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
 from colbert_prf.index.batch import Record
+from colbert_prf.index.passages import Passages, passage_id, split_text
 from colbert_prf.types import EncodedDocument
 
-__all__ = ["Documents", "EncodedDocuments", "Item", "encode_items", "refuse_known", "text_items", "vector_items"]
+__all__ = [
+    "Documents",
+    "EncodedDocuments",
+    "Item",
+    "encode_items",
+    "passage_items",
+    "refuse_known",
+    "text_items",
+    "vector_items",
+]
 
 Documents: TypeAlias = Iterable[tuple[str, str] | tuple[str, str, Mapping[str, Any]]]
 EncodedDocuments: TypeAlias = Iterable[
@@ -54,6 +64,21 @@ def vector_items(documents: EncodedDocuments) -> Iterator[Item]:
         if not isinstance(item.text, str | None):
             raise InputError(f"the text of document {item.doc_id!r} must be a string, found {type(item.text).__name__}")
         yield item
+
+
+def passage_items(items: Iterable[Item], passages: Passages | None, encoder: Encoder) -> Iterator[Item]:
+    """Split texts into passages, each with the metadata of its document; as they are without a way to split them."""
+    if passages is None:
+        yield from items
+        return
+    fitted, tokenization = passages.fitted(encoder.tokenization), encoder.tokenization
+    assert fitted.length is not None
+    content = fitted.length - len(tokenization.document("").input_ids)
+    for item in items:
+        text = item.text or ""
+        parts = split_text(text, tokenization.offsets(text), content, min(fitted.stride_of(fitted.length), content))
+        for number, part in enumerate(parts):
+            yield Item(passage_id(item.doc_id, number), None, part, item.metadata)
 
 
 def refuse_known(items: Iterable[Item], is_new: Callable[[str], bool]) -> Iterator[Item]:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
 import numpy as np
 
@@ -22,7 +23,10 @@ __all__ = ["CHUNK_VECTORS", "SEGMENT_VECTORS", "compress", "write_chunks", "writ
 SEGMENT_VECTORS = 1 << 22
 """Vectors of a full segment: some 50,000 passages, 160 MB at 2 bits."""
 CHUNK_VECTORS = 1 << 18
-"""Vectors of a full chunk of the spool: some 3,000 passages, 67 MB. An interrupted build loses at most one chunk."""
+"""Vectors of a full chunk of the spool: some 3,000 passages, 67 MB."""
+CHUNK_SECONDS, CHUNK_SHARE = 5.0, 0.02
+"""A chunk is also closed after so many seconds, or so much of the time the build has taken, whichever is more. So an
+interrupted build loses at most seconds or 2 % of its work, and a slow one has hundreds of chunks, not thousands."""
 
 
 def write_segments(
@@ -56,12 +60,30 @@ def write_chunks(
     layout: IndexLayout, settings: Settings, batches: Iterable[Batch], *, first: int = 0
 ) -> Iterator[SegmentInfo]:
     """Write batches of float16 vectors to the spool of a build, and give each chunk as soon as it is on the disk."""
-    return _write_parts(lambda n: layout.chunk(layout.chunk_name(first + n)), settings, None, batches, CHUNK_VECTORS)
+    begun = last = monotonic()
+
+    def is_due() -> bool:
+        nonlocal last
+        now = monotonic()
+        due = now - last >= max(CHUNK_SECONDS, CHUNK_SHARE * (now - begun))
+        last = now if due else last
+        return due
+
+    def folder(number: int) -> Path:
+        return layout.chunk(layout.chunk_name(first + number))
+
+    return _write_parts(folder, settings, None, batches, CHUNK_VECTORS, is_due)
 
 
 def _write_parts(
-    folder: Callable[[int], Path], settings: Settings, codec: Codec | None, batches: Iterable[Batch], limit: int
+    folder: Callable[[int], Path],
+    settings: Settings,
+    codec: Codec | None,
+    batches: Iterable[Batch],
+    limit: int,
+    is_due: Callable[[], bool] = lambda: False,
 ) -> Iterator[SegmentInfo]:
+    """Write parts of at most so many vectors; one that is due is closed before the next batch is waited for."""
     waiting = (batch for batch in batches if len(batch))
     batch = next(waiting, None)
     number = 0
@@ -69,10 +91,11 @@ def _write_parts(
         with SegmentWriter(folder(number), settings, codec) as writer:
             while batch is not None and (not writer.num_documents or writer.num_vectors + batch.num_vectors <= limit):
                 writer.append(batch)
-                batch = next(waiting, None)
+                batch = None if is_due() else next(waiting, None)
             info = writer.finish()
         yield info
         number += 1
+        batch = next(waiting, None) if batch is None else batch
 
 
 def compress(batch: Batch, codec: Codec) -> Batch:

@@ -25,6 +25,7 @@ from colbert_prf.pyterrier.indexer import ColbertIndexer
 from colbert_prf.pyterrier.retrieve import ColbertRetriever, ColbertSetRetriever, QueryEncoder
 from colbert_prf.pyterrier.scoring import ColbertScorer, ColbertTextScorer
 from colbert_prf.pyterrier.showing import Explainer, TextLoader
+from colbert_prf.search.grouping import Group
 from colbert_prf.search.searcher import Preset, Searcher, Where
 from colbert_prf.storage.layout import IndexLayout
 
@@ -96,9 +97,11 @@ class ColbertIndex(pt.Artifact):
         probes: int | None = None,
         rescore: int | None = None,
         where: Where | None = None,
+        group: Group | None = None,
     ) -> ColbertRetriever:
         """Queries in, ranked documents out: see :class:`ColbertRetriever`."""
-        return ColbertRetriever(self, num_results=num_results, probes=probes, rescore=rescore, where=where)
+        options: dict[str, Any] = {"probes": probes, "rescore": rescore, "where": where, "group": group}
+        return ColbertRetriever(self, num_results=num_results, **options)
 
     retriever = end_to_end
 
@@ -126,6 +129,7 @@ class ColbertIndex(pt.Artifact):
         rescore: int | None = None,
         feedback: Feedback | str = "prf",
         where: Where | None = None,
+        group: Group | None = None,
         **parameters: Any,
     ) -> ColbertRetriever:
         """Queries in, documents ranked with feedback out; the second pass reuses the first.
@@ -134,7 +138,7 @@ class ColbertIndex(pt.Artifact):
         ----------
         rerank
             Whether the documents of the first pass are only scored anew (ReRanker) instead of searching again (Ranker).
-        num_results, probes, rescore, where
+        num_results, probes, rescore, where, group
             As in :class:`ColbertRetriever`.
         feedback
             ``"prf"`` for :class:`ColbertPRF`, ``"centroid"`` for :class:`CentroidPRF`, or a feedback method.
@@ -145,7 +149,7 @@ class ColbertIndex(pt.Artifact):
         if rerank or not isinstance(feedback, Feedback):
             parameters["rerank"] = rerank
         method = _method(feedback, parameters)
-        options: dict[str, Any] = {"probes": probes, "rescore": rescore, "where": where}
+        options: dict[str, Any] = {"probes": probes, "rescore": rescore, "where": where, "group": group}
         return ColbertRetriever(self, num_results=num_results, feedback=method, **options)
 
     def expand(

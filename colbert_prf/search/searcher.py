@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Literal, get_args
@@ -26,6 +26,7 @@ from colbert_prf.search.engine import Found, default_probes, default_rescore
 from colbert_prf.search.explain import explain_hit
 from colbert_prf.search.filters import Filter, filter_mask, parse_filter
 from colbert_prf.search.first_pass import CompressedPass, ExactPass, FirstPass, PaperPass
+from colbert_prf.search.grouping import Group, by_document, check_group, with_passages
 from colbert_prf.search.ivfpq import BITS, PaperEngine
 from colbert_prf.search.prf_search import Learner, search_with_feedback
 from colbert_prf.search.scorer import check_scores
@@ -102,6 +103,7 @@ class Searcher:
         feedback: Feedback | None = None,
         relevant: Sequence[str] = (),
         non_relevant: Sequence[str] = (),
+        group: Group | None = None,
     ) -> Ranking:
         """Find the ``k`` best documents.
 
@@ -123,7 +125,7 @@ class Searcher:
         threads
             For this search.
         allowed
-            Ids of the documents that may be found.
+            Ids of the documents, or of passages, that may be found.
         where
             A filter of the documents' metadata, such as ``{"source": "garden", "year": {">=": 2020}}``: see
             :mod:`colbert_prf.search.filters`. Or a function of a document's metadata; it is called for every document,
@@ -134,6 +136,9 @@ class Searcher:
         relevant, non_relevant
             Ids of documents a person has marked: ``feedback`` learns from the former, all of them, instead of from the
             best of the first pass, and moves away from the latter.
+        group
+            ``"document"``, of an index made with ``passages``: rank documents by their best passage, which
+            ``hit.passage_id`` names. Without, passages are ranked.
 
         Raises
         ------
@@ -149,14 +154,23 @@ class Searcher:
             query = self.encode(query)
             timings["encode"] = perf_counter() - started
         query = self._checked(query)
+        check_group(group, self.index)
+        if group is not None:
+            options: dict[str, Any] = {"probes": probes, "rescore": rescore, "threads": threads, "allowed": allowed}
+            options |= {"where": where, "feedback": feedback, "relevant": relevant, "non_relevant": non_relevant}
+            found = by_document(lambda depth: self.search(query, depth, **options), k, self.index.num_documents)
+            return replace(found, timings={**timings, **found.timings})
         probes, rescore = _positive_or_none("probes", probes), _positive_or_none("rescore", rescore)
         if self.preset == "paper" and rescore is not None:
             raise InputError("the preset 'paper' scores every candidate exactly: leave rescore out, or use no preset")
         relevant, non_relevant = _marked(feedback, relevant, non_relevant)
         threads = _positive_or_none("threads", threads) or self.threads
-        filters = _Filters(None if allowed is None else _ids("allowed", allowed), _checked_where(where))
+        allowed = None if allowed is None else _ids("allowed", allowed)
         # One generation for the whole search, whatever writers do meanwhile.
         source = self.index if isinstance(self.index, MemoryIndex) else self.index.snapshot
+        if allowed is not None and isinstance(source, Snapshot) and source.manifest.settings.passages is not None:
+            allowed = with_passages(source, allowed)
+        filters = _Filters(allowed, _checked_where(where))
         learner = None
         if feedback is not None:
             marked, unwanted = (source.positions(dict.fromkeys(ids)) for ids in (relevant, non_relevant))

@@ -1,23 +1,30 @@
-# make demo   see passages found for questions, with nothing but Python and pip on the machine
-# make test   every test
-# make check  lint, types, and the order of the rooms
-# make clean  remove the virtual environment
+# make demo       see passages found for questions, with nothing but Python and pip on the machine
+# make test       the tests, except those marked slow
+# make test-slow  the slow tests: processes, training, kills and damage
+# make check      lint, types, and the order of the rooms
+# make docs       the site, into site/; needs no network once installed
+# make clean      remove the virtual environment
 #
-# EXTRAS chooses what `make test` installs; EXTRAS=dev leaves PyTorch out, and the tests that need it are skipped.
+# EXTRAS chooses what the tests install; EXTRAS=dev leaves PyTorch out, and the tests that need it are skipped.
 
 PYTHON ?= python3
 EXTRAS ?= dev,hub
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# A worker per core, at most four: each loads the encoder. The tests of a file share what they make, so they stay together.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: demo test check clean
+.PHONY: demo test test-slow check docs clean
 
 demo: $(VENV)/core.installed
 	@$(BIN)/colbert-prf demo
 
 test: $(VENV)/$(EXTRAS).installed
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
+
+test-slow: $(VENV)/$(EXTRAS).installed
+	$(PYTEST) -m slow $(PYTEST_ARGS)
 
 check: $(VENV)/$(EXTRAS).installed
 	$(BIN)/ruff check .
@@ -25,8 +32,11 @@ check: $(VENV)/$(EXTRAS).installed
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --quiet tests/test_rooms.py
 
+docs: $(VENV)/docs.installed
+	$(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) site
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +44,11 @@ $(BIN)/python:
 $(VENV)/core.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing colbert-prf into $(VENV) ..."
 	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/docs.installed: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing colbert-prf with [docs] into $(VENV) ..."
+	@$(PIP) --editable ".[docs]"
 	@touch $@
 
 $(VENV)/$(EXTRAS).installed: pyproject.toml constraints.txt | $(BIN)/python

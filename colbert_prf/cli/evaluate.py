@@ -18,6 +18,7 @@ from colbert_prf.datasets import read_qrels, read_run
 from colbert_prf.errors import DatasetError
 from colbert_prf.evaluation import (
     DEFAULT_MEASURES,
+    FAMILIES,
     Evaluation,
     Family,
     Table,
@@ -36,11 +37,6 @@ from colbert_prf.evaluation import evaluate as evaluate_runs
 __all__ = ["evaluate"]
 
 ALL = "all"
-FAMILIES = {
-    "measure": "all comparisons by a measure",
-    "system": "the comparisons of a system by a measure",
-    "baseline": "the comparisons with a baseline by a measure",
-}
 RENDERERS: dict[str, Callable[[Table], str]] = {"markdown": to_markdown, "latex": to_latex, "csv": to_csv}
 
 _SUFFIXES = re.compile(r"(\.(res|run|txt|trec|tsv|gz|zst|zstd))+$", re.IGNORECASE)

@@ -27,7 +27,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 def experiment(config: Path, data: Path, output: Path, published: Path | None, as_json: bool) -> None:
     """Run the systems of CONFIG over its collections and compare them.
 
-    CONFIG is TOML: docs/evaluation.md describes it, and experiments/ has some. The index of a corpus is built once, and
+    CONFIG is TOML: docs/guide/evaluation.md describes it. The index of a corpus is built once, and
     everything is kept in --output: interrupted, the same command continues; later, it runs only what has changed. The
     table is printed, and written as Markdown, LaTeX and CSV beside report.html, which holds everything on one page,
     with figures if the extra [plots] is there.
@@ -39,8 +39,7 @@ def experiment(config: Path, data: Path, output: Path, published: Path | None, a
     """
     from colbert_prf.experiments.config import read_experiment
     from colbert_prf.experiments.experiment import run_experiment
-    from colbert_prf.experiments.report import caption_of, write_report
-    from colbert_prf.experiments.tables import results_table
+    from colbert_prf.experiments.report import caption_of, results_table, write_report
 
     configured = read_experiment(config)
     results = run_experiment(

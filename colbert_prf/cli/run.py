@@ -15,7 +15,7 @@ from colbert_prf.index import Index
 from colbert_prf.search.searcher import PRESETS, Preset, Searcher
 
 if TYPE_CHECKING:
-    from colbert_prf.experiments.running import RunSummary
+    from colbert_prf.experiments.run import RunSummary
 
 __all__ = ["run"]
 
@@ -63,8 +63,7 @@ def run(
       colbert-prf run my.index irds:vaswani -o rerank.run --feedback prf --rerank --weight 0.1 --json
     """
     from colbert_prf.datasets import read_topics
-    from colbert_prf.experiments.running import run_topics
-    from colbert_prf.experiments.tags import feedback_facts, tag_of
+    from colbert_prf.experiments.run import feedback_facts, run_topics, tag_of
     from colbert_prf.search.retriever import EndToEnd
 
     if str(output) == "-":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,15 +12,11 @@ from colbert_prf.cli.feedback import absolute_beta_option
 from colbert_prf.cli.output import console, json_option, print_json
 from colbert_prf.cli.renamed import Renamed
 from colbert_prf.errors import MissingExtraError
+from colbert_prf.experiments.experiment import judged_topics
+from colbert_prf.experiments.sweep import GRID, STUDIES, Sweep, run_sweep, sweep_settings, varied_values
 from colbert_prf.index import Index
 
-if TYPE_CHECKING:
-    from colbert_prf.experiments.sweep import Sweep
-
 __all__ = ["sweep"]
-
-PARAMETERS = ("clusters", "expansion_vectors", "feedback_docs", "weight", "beta")
-STUDIES = ("expansion", "feedback_docs", "weight", "beta")
 
 
 @click.command()
@@ -35,14 +31,14 @@ STUDIES = ("expansion", "feedback_docs", "weight", "beta")
     "parameters",
     multiple=True,
     metavar="NAME=VALUES",
-    help=f"Values to try, with commas between: {', '.join(PARAMETERS)}. Can be repeated. One value of a parameter that "
+    help=f"Values to try, with commas between: {', '.join(GRID)}. Can be repeated. One value of a parameter that "
     "no chosen study varies holds for all.",
 )
 @click.option(
     "--study",
     "studies",
     multiple=True,
-    type=click.Choice(STUDIES),
+    type=click.Choice(list(STUDIES)),
     help="Can be repeated. Default: expansion, feedback_docs, and of weight and beta the one --param names, or weight.",
 )
 @click.option(
@@ -93,14 +89,11 @@ def sweep(
     """
     from colbert_prf.datasets import read_qrels, read_topics
     from colbert_prf.evaluation import to_csv
-    from colbert_prf.experiments.judged import judged_topics
-    from colbert_prf.experiments.sweep import GRID, run_sweep, sweep_settings
-    from colbert_prf.experiments.sweep import STUDIES as VARIED
     from colbert_prf.feedback import ColbertPRF
 
     asked = _asked(parameters)
     studies = studies or _default_studies(asked)
-    varied = {name for study in studies for name in VARIED[study]}
+    varied = {name for study in studies for name in STUDIES[study]}
     chosen = sweep_settings({**GRID, **asked}, studies, base=ColbertPRF(**_fixed(asked, varied)))
     judged = judged_topics(read_topics(topics), read_qrels(qrels), relevance, topics)
     output.mkdir(parents=True, exist_ok=True)
@@ -126,8 +119,6 @@ def _default_studies(asked: Collection[str]) -> tuple[str, ...]:
 
 def _told(found: Sweep) -> Iterator[str]:
     """The first pass, and what each study ranges over."""
-    from colbert_prf.experiments.sweep import varied_values
-
     name = found.measures[0].name
     yield f"first pass: {name} {found.first_pass[0]:.4f}, {found.num_topics} topics"
     for study, settings in found.studies.items():
@@ -162,8 +153,8 @@ def _values(written: str) -> tuple[str, tuple[float, ...]]:
     """Read ``clusters=8,24``."""
     name, _, values = written.partition("=")
     name = name.strip().replace("-", "_")
-    if name not in PARAMETERS:
-        raise click.UsageError(f"--param {written}: there is no parameter {name!r}; choose {', '.join(PARAMETERS)}.")
+    if name not in GRID:
+        raise click.UsageError(f"--param {written}: there is no parameter {name!r}; choose {', '.join(GRID)}.")
     kind = float if name in ("weight", "beta") else int
     try:
         return name, tuple(sorted({kind(value) for value in values.split(",")}))
@@ -173,7 +164,7 @@ def _values(written: str) -> tuple[str, tuple[float, ...]]:
 
 def _draw(found: Sweep, output: Path, title: str, figure_format: str) -> tuple[list[Path], str]:
     """Draw the figures; without matplotlib there are none, and a line that says so."""
-    from colbert_prf.experiments.sweep_figures import sweep_figures
+    from colbert_prf.experiments.figures import sweep_figures
     from colbert_prf.plots import save_figure
 
     try:
@@ -187,8 +178,6 @@ def _draw(found: Sweep, output: Path, title: str, figure_format: str) -> tuple[l
 
 
 def _as_dict(found: Sweep, files: list[Path]) -> dict[str, Any]:
-    from colbert_prf.experiments.sweep import varied_values
-
     names = [measure.name for measure in found.measures]
     studies = {
         study: [

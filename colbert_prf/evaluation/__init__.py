@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from colbert_prf.evaluation.comparing import Family, compare
+from colbert_prf.evaluation.comparing import FAMILIES, Family, compare
 from colbert_prf.evaluation.measures import DEFAULT_MEASURES, Measure, parse_measures
 from colbert_prf.evaluation.order import trec_order
 from colbert_prf.evaluation.pool import read_doc_ids, restrict_qrels, restrict_run
@@ -14,6 +14,7 @@ from colbert_prf.evaluation.tables import Cell, Column, Row, Table, comparisons_
 
 __all__ = [
     "DEFAULT_MEASURES",
+    "FAMILIES",
     "Cell",
     "Column",
     "Comparison",

@@ -13,9 +13,16 @@ from colbert_prf.errors import InputError
 from colbert_prf.evaluation.result import Comparison
 from colbert_prf.evaluation.significance import holm, paired_t_test
 
-__all__ = ["Family", "compare"]
+__all__ = ["FAMILIES", "Family", "compare"]
 
 Family: TypeAlias = Literal["measure", "system", "baseline"]
+
+FAMILIES: dict[Family, str] = {
+    "measure": "all comparisons by a measure",
+    "system": "the comparisons of a system by a measure",
+    "baseline": "the comparisons with a baseline by a measure",
+}
+"""The comparisons that are corrected together, in words."""
 
 _TIE = 1e-9  # values that differ by the order of a sum only are equal
 

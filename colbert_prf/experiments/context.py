@@ -1,24 +1,52 @@
-"""What the systems of an experiment are built from, on one collection: documents, indexes made once, each other."""
+"""What the systems of an experiment are built from, on one collection: documents, models, indexes made once."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
+from typing import BinaryIO
 
 from colbert_prf.datasets import read_corpus
 from colbert_prf.datasets.irds import is_irds
 from colbert_prf.datasets.opening import open_binary
 from colbert_prf.encoder import Encoder
+from colbert_prf.encoder.folder import EMBEDDED, ModelFolder
 from colbert_prf.errors import InputError, StorageError
-from colbert_prf.experiments.digests import file_digest
-from colbert_prf.experiments.entries import Entry
+from colbert_prf.experiments.registry import Entry
 from colbert_prf.index import Index
 from colbert_prf.search.retriever import Retriever
 from colbert_prf.search.searcher import Preset, Searcher
 
-__all__ = ["Context", "slug"]
+__all__ = ["Context", "digest_of_encoder", "digest_of_model", "file_digest", "slug"]
+
+
+@cache
+def digest_of_encoder(model: str | None) -> str:
+    """What the encoder of an experiment holds, the embedded one if none is named; a name on the hub stays as it is."""
+    folder = ModelFolder(EMBEDDED if model is None else Path(model))
+    if folder.is_complete:
+        return folder.query_fingerprint()
+    return digest_of_model(folder.path) if folder.path.exists() else str(model)
+
+
+def digest_of_model(path: str | Path) -> str:
+    """A short name for a file, or for the files of a folder, that changes with every byte of them."""
+    path, digest = Path(path), hashlib.sha256()
+    for file in [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file()):
+        with file.open("rb") as stream:
+            digest.update(f"{file.relative_to(path)}\n{file_digest(stream)}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def file_digest(stream: BinaryIO) -> str:
+    """A short name for the content of an open file."""
+    digest = hashlib.sha256()
+    while block := stream.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()[:16]
 
 
 def slug(text: str) -> str:

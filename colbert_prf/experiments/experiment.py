@@ -2,24 +2,138 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from colbert_prf.datasets import read_run
-from colbert_prf.errors import DatasetError, InputError
+from colbert_prf.datasets import read_qrels, read_run, read_topics
+from colbert_prf.datasets.irds import is_irds
+from colbert_prf.errors import DatasetError, DatasetWarning, InputError
 from colbert_prf.evaluation import Evaluation, evaluate, restrict_run
+from colbert_prf.evaluation.checks import check_qrels
 from colbert_prf.experiments.config import Collection, Experiment, Row
-from colbert_prf.experiments.context import Context, slug
-from colbert_prf.experiments.digests import digest_of_encoder
-from colbert_prf.experiments.entries import configuration_of
-from colbert_prf.experiments.judged import Judged, located, read_judged
-from colbert_prf.experiments.models import absent_models, digests_of
-from colbert_prf.experiments.running import RunSummary, run_topics
+from colbert_prf.experiments.context import Context, digest_of_encoder, digest_of_model, slug
+from colbert_prf.experiments.registry import Entry, configuration_of
+from colbert_prf.experiments.run import RunSummary, run_topics
 from colbert_prf.search.retriever import Retriever
 from colbert_prf.types import Ranking
 
-__all__ = ["Outcome", "Results", "run_experiment"]
+__all__ = [
+    "Judged",
+    "Outcome",
+    "Results",
+    "absent_models",
+    "digests_of",
+    "judged_topics",
+    "located",
+    "read_judged",
+    "run_experiment",
+]
+
+
+class Judged(NamedTuple):
+    """Texts and grades of the same queries."""
+
+    topics: dict[str, str]
+    qrels: dict[str, dict[str, int]]
+
+
+def located(name: str, folder: Path) -> str:
+    """Where a file of a configuration is: under the data folder, unless it is a dataset of ir_datasets.
+
+    Examples
+    --------
+    >>> located("irds:vaswani", Path("data")), located("vaswani/qrels.txt", Path("data"))
+    ('irds:vaswani', 'data/vaswani/qrels.txt')
+    """
+    return name if is_irds(name) else str(folder / name)
+
+
+def read_judged(collection: Collection, data: Path) -> Judged:
+    """Read the topics of a collection and their judgements; see :func:`judged_topics`."""
+    topics, qrels = read_topics(located(collection.topics, data)), read_qrels(located(collection.qrels, data))
+    return judged_topics(topics, qrels, collection.relevance, collection.name)
+
+
+def judged_topics(topics: Mapping[str, str], qrels: Mapping[str, dict[str, int]], relevance: int, name: str) -> Judged:
+    """Keep what has both a text and judgements, and check before anything runs that something is relevant.
+
+    Parameters
+    ----------
+    topics, qrels
+        By query id.
+    relevance
+        The lowest relevant grade.
+    name
+        Of the collection, for messages.
+
+    Raises
+    ------
+    InputError
+        Where they share nothing, or nothing is relevant.
+
+    Warns
+    -----
+    DatasetWarning
+        Topics without judgements, judgements without topics.
+    """
+    both = [query_id for query_id in topics if query_id in qrels]
+    if not both:
+        raise InputError(
+            f"{name}: none of the {len(topics)} topics (first: {next(iter(topics), None)!r}) is judged (first: "
+            f"{next(iter(qrels))!r}); use the judgements of the same topics"
+        )
+    for what, more in (("topics have no judgements", set(topics)), ("judged queries have no topic", set(qrels))):
+        if alone := sorted(more - set(both)):
+            message = f"{name}: {len(alone)} of {len(more)} {what} (first: {alone[0]!r}); they are left out"
+            warnings.warn(message, DatasetWarning, stacklevel=3)
+    kept = {query_id: qrels[query_id] for query_id in both}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DatasetWarning)  # the evaluation will say it
+        try:
+            check_qrels(kept, relevance)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from error
+    return Judged({query_id: topics[query_id] for query_id in both}, kept)
+
+
+def absent_models(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """The optional rows that cannot run, and those that build on them, with the models that are not there.
+
+    Parameters
+    ----------
+    rows
+        Of an experiment, all of them.
+
+    Returns
+    -------
+    dict
+        By the name of the row.
+    """
+    entries = {row.name: row.entry for row in rows if row.entry is not None}
+    absent = {
+        row.name: [name for name in row.entry.models if not Path(name).exists()]
+        for row in rows
+        if row.optional and row.entry is not None
+    }
+
+    def missing(name: str) -> list[str]:
+        """Of a row and of all it builds on; there are no circles in a configuration that was read."""
+        below = [one for first in entries[name].references for one in missing(first)]
+        return list(dict.fromkeys([*absent.get(name, []), *below]))
+
+    return {name: found for name in entries if (found := missing(name))}
+
+
+def digests_of(entry: Entry, entries: Mapping[str, Entry]) -> dict[str, str]:
+    """What the models hold that a system opens, and those it builds on; a name on the hub is not looked up."""
+    found = {name: digest_of_model(name) for name in entry.models if Path(name).exists()}
+    for first in entry.references:
+        found |= digests_of(entries[first], entries)
+    return dict(sorted(found.items()))
+
 
 INDEXES, RUNS = "indexes", "runs"
 """Folders of the output."""

@@ -17,6 +17,7 @@ from colbert_prf.errors import InputError, StorageError
 
 __all__ = ["Answer", "Journal", "differences"]
 
+
 _FORMAT = 1
 
 

@@ -44,7 +44,7 @@ class Feedback(ABC):
         How many times the query all added vectors together weigh: σ_i is divided by Σσ and multiplied by the weight of
         the query, so that one value suits queries of 6 and of 32 vectors. 0 leaves the ranking alone; collections with
         many relevant documents a query bear more. Give this or ``beta``; with neither, ``strength`` tells the default,
-        and ``docs/feedback.md`` how it was chosen.
+        and ``docs/notes/defaults.md`` how it was chosen.
     beta
         β of the paper, where queries have 32 vectors: an added vector weighs β·σ_i, whatever the query weighs.
     rerank

@@ -3,7 +3,7 @@
 Only the representatives of highest σ are added to a query, and looking one up in an index takes longer than finding it.
 So those come first whose nearest feedback vectors include one of a rare token; another is looked up only if the rarest
 token near it would be rare enough. A representative whose own token is rarer than all of these would be missed:
-``docs/feedback.md`` has how often that is.
+``docs/notes/feedback.md`` has how often that is.
 """
 
 from __future__ import annotations

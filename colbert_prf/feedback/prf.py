@@ -47,8 +47,8 @@ class ColbertPRF(Feedback):
         s(q, d) = Σ_i max_j q_i·d_j + β Σ_(υ,σ) σ · max_j υ·d_j
 
     where β is ``beta``, or with ``weight``, the default, such that the added vectors together weigh ``weight`` times
-    the query. The paper learns from three documents and adds ten vectors; ``docs/feedback.md`` says how the defaults
-    here were chosen. What every method has, ``feedback_docs``, ``expansion_vectors``, ``weight``, ``beta``,
+    the query. The paper learns from three documents and adds ten vectors; ``docs/notes/defaults.md`` says how the
+    defaults here were chosen. What every method has, ``feedback_docs``, ``expansion_vectors``, ``weight``, ``beta``,
     ``rerank``, ``rerank_depth`` and ``push``, is described in :class:`Feedback`.
 
     Parameters

@@ -54,7 +54,7 @@ TOO_LONG = 4
 """Steps below the lowest gain: of a vector so unlike the sample the scale gives way, for its length must not count."""
 STRETCH = np.float32(1.05)
 """Products with a walk, which is shorter along the residual than that, are nearest to what they should be where it is
-so much longer, though its distance is then larger by 1 % (``docs/engine.md``)."""
+so much longer, though its distance is then larger by 1 % (``docs/notes/engine.md``)."""
 FARTHEST, FARTHEST_WALK = 1.5, 1.0
 """Length of the longest residual of a unit vector whose scale must be kept; walks make good some of what is missing."""
 SMALLEST_SPREAD = 0.1

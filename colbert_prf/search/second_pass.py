@@ -39,7 +39,7 @@ def default_keep(k: int, expansion: Expansion) -> int:
 
     They are chosen by scores of which only the part of the added vectors is approximate: the more of the query's weight
     these have, the more documents. With so many the best 1,000 are found as well as by the first pass, see
-    ``docs/feedback.md``.
+    ``docs/notes/feedback.md``.
 
     >>> from colbert_prf.types import ExpansionVector
     >>> query = EncodedQuery(np.array([7, 9], np.int32), np.eye(2, dtype=np.float32), np.array([10, 1], np.float32))

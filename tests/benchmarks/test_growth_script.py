@@ -18,6 +18,7 @@ def test_examples_of_the_modules(module):
     assert not found.failed
 
 
+@pytest.mark.slow
 def test_growth_builds_each_size_and_removes_it(tmp_path, run_script):
     settings = ["--sizes", "2000", "8000", "--queries", "3", "--repeats", "1", "--workdir", tmp_path]
     done = run_script("growth.py", *settings, "--json")

@@ -43,6 +43,7 @@ def test_search_measures_every_system(searched):
     assert found["systems"]["ours-16"]["quality"]["all"]["map"] > 0.2
 
 
+@pytest.mark.slow
 def test_search_resumes_and_says_what_it_left_out(searched, run_script):
     arguments, first = searched
     done = run_script("search.py", *arguments, "--systems", "ours-2", "ours-1", "fast-plaid-2", "--resume", "--json")
@@ -53,6 +54,7 @@ def test_search_resumes_and_says_what_it_left_out(searched, run_script):
     assert found["skipped"] == {"fast-plaid-2": "no --peers"}
 
 
+@pytest.mark.slow
 def test_search_prints_tables_of_what_is_there(searched, run_script):
     arguments, first = searched
     done = run_script("search.py", *arguments, "--table", "--systems", "brute-force", "ours-2", "ours-8")
@@ -66,6 +68,7 @@ def test_search_prints_tables_of_what_is_there(searched, run_script):
     assert max(map(len, lines)) < 140
 
 
+@pytest.mark.slow
 def test_a_peer_that_cannot_run_is_left_out(searched, run_script):
     arguments, _ = searched
     done = run_script("search.py", *arguments, "--systems", "xtr-warp-4", "--peers", sys.executable, "--json")

@@ -1,7 +1,8 @@
-"""Commands as a user types them, in a process of their own or through click's runner."""
+"""Commands as a user types them; those about pipes, signals and the process itself in a process of their own."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from click.testing import CliRunner
@@ -42,18 +44,36 @@ def corpus(tmp_path):
     return path
 
 
-def run(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from colbert_prf.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        **options,
-    )
+class Done(NamedTuple):
+    """What a command leaves behind."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(*arguments: str, standard_input: str = "") -> Done:
+    """Run a command in this process, without a terminal, as :func:`colbert_prf.cli.main` runs it."""
+    streams = [io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8") for text in (standard_input, "", "")]
+    names = ("stdin", "stdout", "stderr")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, stream in zip(names, streams, strict=True):
+            patch.setattr(sys, name, stream)
+        with pytest.raises(SystemExit) as stopped:
+            main(arguments)
+    _, output, errors = streams
+    for stream in (output, errors):
+        stream.flush()
+    return Done(stopped.value.code, output.buffer.getvalue().decode(), errors.buffer.getvalue().decode())
+
+
+def run_process(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from colbert_prf.cli import main; main()", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_search_prints_passages_without_colours_in_a_pipe(corpus):
-    done = run("search", str(corpus), "do fish grow", "-k", "1")
+    done = run_process("search", str(corpus), "do fish grow", "-k", "1")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "do fish grow"
@@ -79,7 +99,7 @@ def test_brackets_in_texts_and_ids_are_not_markup(tmp_path):
 
 
 def test_search_reads_standard_input_and_prints_json(corpus):
-    done = run("search", "-", "do fish grow", "money", "-k", "1", "--json", input=CORPUS)
+    done = run("search", "-", "do fish grow", "money", "-k", "1", "--json", standard_input=CORPUS)
     first, second = json.loads(done.stdout)
     assert first["query"] == "do fish grow"
     assert first["tokens"][:7] == ["[CLS]", "[unused0]", "do", "fish", "grow", "[SEP]", "[MASK]"]

@@ -10,6 +10,8 @@ from colbert_prf.encoder.export import compare_encoders, export_model
 from colbert_prf.encoder.onnx import OnnxEncoder
 from colbert_prf.encoder.torch import TorchEncoder
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["do goldfish grow", "the tank, the gold.", "", "grow " * 50, "fish"]
 
 

@@ -19,8 +19,7 @@ from colbert_prf.errors import DatasetError, DatasetWarning, InputError
 from colbert_prf.evaluation import to_latex, to_markdown
 from colbert_prf.experiments.config import read_experiment
 from colbert_prf.experiments.experiment import run_experiment
-from colbert_prf.experiments.report import write_report
-from colbert_prf.experiments.tables import comparisons_of, results_table, stages_table
+from colbert_prf.experiments.report import comparisons_of, results_table, stages_table, write_report
 
 Document = namedtuple("Document", "doc_id text")
 Query = namedtuple("Query", "query_id text")

@@ -20,7 +20,7 @@ from colbert_prf import (
 )
 from colbert_prf.baselines.lexical import TermRegression
 from colbert_prf.experiments import Context, read_experiment
-from colbert_prf.experiments.entries import Entry, check_entries
+from colbert_prf.experiments.registry import Entry, check_entries
 
 TEXTS = {"fish": "Goldfish grow in a tank.", "pond": "Ponds have goldfish.", "bank": "The bank raised rates."}
 
@@ -86,8 +86,10 @@ def test_deepct_and_doct5query_rows(make_context, tmp_path, encoder):
         ("bm25", {"k1": "1"}, "k1 must be a number"),
         ("bm25", {"feedback": "rm4"}, "feedback must be 'rm3' or 'bo1' or 'kl'"),
         ("bm25", {"original": 0.5}, "no parameter 'original' without feedback"),
-        ("bm25", {"feedback": "kl", "original": 0.5}, "original is λ of rm3"),
+        ("bm25", {"feedback": "kl", "original": 0.5}, "feedback 'kl' has no parameter 'original'"),
         ("bm25", {"weights": "w", "questions": "q"}, "give one of them"),
+        ("bm25", {"k2": 1}, "kind 'bm25' has no parameter 'k2'; it has feedback, weights, questions, num_queries, k1"),
+        ("bert-qe", {"first": "other", "searcher": "x"}, "kind 'bert-qe' has no parameter 'searcher'"),
         ("colbert-reranker", {}, "needs the parameter 'first'"),
         ("colbert-reranker", {"first": "other", "betta": 1}, "no parameter 'betta' without feedback"),
         ("cross-encoder", {"first": "other"}, "needs the parameter 'model'"),

@@ -7,9 +7,9 @@ import pytest
 from colbert_prf.errors import InputError
 from colbert_prf.experiments import Context, experiment, known_kinds, read_experiment, registry, run_experiment, system
 from colbert_prf.experiments.config import Row
-from colbert_prf.experiments.digests import digest_of_encoder, digest_of_model
-from colbert_prf.experiments.entries import Entry
-from colbert_prf.experiments.models import absent_models, digests_of
+from colbert_prf.experiments.context import digest_of_encoder, digest_of_model
+from colbert_prf.experiments.experiment import absent_models, digests_of
+from colbert_prf.experiments.registry import Entry
 from colbert_prf.search.retriever import Retriever
 
 ROWS = """

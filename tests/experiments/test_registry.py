@@ -8,7 +8,7 @@ import pytest
 
 from colbert_prf.errors import InputError, StorageError
 from colbert_prf.experiments import Context, Entry, check_entries, known_kinds, registry, system
-from colbert_prf.experiments.entries import configuration_of
+from colbert_prf.experiments.registry import configuration_of
 from colbert_prf.search.retriever import EndToEnd, Retriever
 from colbert_prf.types import Ranking
 

@@ -48,7 +48,7 @@ def test_a_search_learns_what_the_definition_says(memory, open_index, goldfish, 
 
     In memory they agree for every seed. In an index folder F_t is found through the inverted lists, and which centroids
     are looked up is decided by the feedback vectors near them: with the default seed they agree here, see
-    ``docs/feedback.md`` for how often they do.
+    ``docs/notes/feedback.md`` for how often they do.
     """
     index, method = memory if bits is None else open_index(bits), ColbertPRF(seed=seed, **parameters)
     ranking = Searcher(index).search(goldfish, k=12, feedback=method)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, InputError
-from colbert_prf.experiments.tags import feedback_facts, tag_of
+from colbert_prf.experiments.run import feedback_facts, tag_of
 from colbert_prf.feedback.methods import make_feedback
 from colbert_prf.feedback.strength import DEFAULT, DEFAULT_AS_PUBLISHED, Strength
 

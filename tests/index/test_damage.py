@@ -17,6 +17,7 @@ ROUNDS = Path(__file__).with_name("damage_rounds.py")
 SEGMENT = "segment-000001-0000"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [2, 16])
 def test_flipped_bits_never_crash(tmp_path, bits):
     command = [sys.executable, ROUNDS, tmp_path, str(bits), "1"]

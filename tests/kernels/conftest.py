@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +14,10 @@ from colbert_prf.kernels import residuals
 from colbert_prf.kernels.centroids import nearest_definition
 from colbert_prf.kernels.exact import PackedVectors
 
-DIMS = [16, 48, 64, 96, 128, 768]
-NUM_QUERY_VECTORS = [1, 5, 9, 11, 16, 32, 57]
+DIMS = [16, 48, 128, 768]
+"""One chunk of sixteen dimensions, an odd number of them, a power of two, and the size of BERT."""
+NUM_QUERY_VECTORS = [1, 9, 16, 57]
+"""Alone, part of sixteen lanes, all of them, and part of the fourth sixteen."""
 
 
 class Collection(NamedTuple):
@@ -30,6 +33,7 @@ def unit_vectors(random: np.random.Generator, count: int, dim: int) -> np.ndarra
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
+@cache
 def make_collection(dim: int, bits: int, num_documents: int = 37, num_centroids: int = 23) -> Collection:
     """Documents of 0 to 29 vectors: the first, the last and one between are empty, one has a single vector."""
     random = np.random.default_rng(dim + bits)

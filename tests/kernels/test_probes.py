@@ -9,7 +9,6 @@ import pytest
 
 from colbert_prf import EncodedDocument, Index
 from colbert_prf.index.codec import NEIGHBOURS
-from colbert_prf.kernels import probes
 from colbert_prf.kernels.probes import ByteCentroids, best_probes, near_probes, neighbours_of_all
 
 
@@ -133,14 +132,3 @@ def test_the_neighbours_a_codec_keeps_are_centroids_it_has(tmp_path, num_centroi
     codec = index.snapshot.codec
     assert codec.neighbours.shape[1] == min(NEIGHBOURS, max(4, codec.num_centroids))
     assert codec.neighbours[: codec.num_centroids].max() < codec.num_centroids
-
-
-def test_one_vector_or_many_are_compiled_once():
-    """A column of one row is contiguous, one of many is not."""
-    centroids, vectors = byte_centroids(20, 16), np.eye(3, 16, dtype=np.float32)
-    floors = np.full((3, 4), -1, np.float32)
-    table, entries = neighbours_of_all(centroids, 2, 0.5), np.zeros((3, 4), np.int64)
-    near_probes(centroids, table, entries, vectors, 2, 0.5, floors[:, -1])
-    compiled = len(probes._probe_near.overloads)
-    near_probes(centroids, table, entries[:1], vectors[:1], 2, 0.5, floors[:1, -1])
-    assert len(probes._probe_near.overloads) == compiled

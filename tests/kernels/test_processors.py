@@ -21,6 +21,7 @@ TESTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the processors are of this family")
 @pytest.mark.parametrize("name", PROCESSORS)
 def test_kernels_equal_their_definitions_on_other_processors(name, tmp_path):

@@ -15,6 +15,7 @@ pytest.importorskip("pyterrier", reason="needs PyTerrier: pip install colbert-pr
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "pyterrier.ipynb"
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_without_a_network(monkeypatch):
     def refuse(*_arguments, **_options):
         raise AssertionError("the notebook must not use a network")

@@ -18,6 +18,8 @@ from colbert_prf.training.losses import colbert_loss, softmax_cross_entropy
 from colbert_prf.training.run import TrainingRun
 from colbert_prf.training.student import build_student, train_last_layers
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = [
     Example("do goldfish grow", ("a goldfish grows, in a tank.", "the bank raised its rates")),
     Example("rates of a bank", ("the bank raised its rates", "a goldfish grows, in a tank.")),

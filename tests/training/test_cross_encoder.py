@@ -14,6 +14,8 @@ from colbert_prf.training.cross_encoder_export import SAMPLE_PAIRS, export_cross
 from colbert_prf.training.run import TrainingRun
 from colbert_prf.training.student import train_last_layers
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = [
     Example("do goldfish grow", ("a goldfish grows, in a tank.", "the bank raised its rates")),
     Example("rates of a bank", ("the bank raised its rates", "a goldfish grows, in a tank.")),

@@ -12,7 +12,7 @@ from colbert_prf import InputError, ModelError
 from colbert_prf.baselines.rerank import PairScorer, pair_scorer
 from colbert_prf.baselines.rerank.pair_scorer import OnnxPairScorer
 from colbert_prf.experiments import Context
-from colbert_prf.experiments.entries import Entry
+from colbert_prf.experiments.registry import Entry
 
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402

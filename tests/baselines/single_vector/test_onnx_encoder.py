@@ -12,7 +12,7 @@ from colbert_prf import IndexMismatchError, InputError, MissingExtraError, Model
 from colbert_prf.baselines.single_vector import SingleVector, VectorEncoder, VectorIndex, encoders
 from colbert_prf.baselines.single_vector.onnx_encoder import OnnxVectorEncoder
 from colbert_prf.experiments import Context
-from colbert_prf.experiments.entries import Entry, check_entries
+from colbert_prf.experiments.registry import Entry, check_entries
 
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402

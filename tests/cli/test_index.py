@@ -65,6 +65,7 @@ def test_an_interrupted_build_goes_on(tmp_path, monkeypatch, capsys):
     (tmp_path / "p.tsv").write_text("".join(f"d{n}\ttext number {n} of a few\n" for n in range(40)))
     monkeypatch.setattr(batch, "BATCH_SECONDS", 0)
     monkeypatch.setattr(segments_writer, "CHUNK_SECONDS", 0)
+    monkeypatch.setattr(segments_writer, "CHUNK_SHARE", 0)
     encode = OnnxEncoder.encode_documents
 
     def interrupted(self, texts, **options):

@@ -117,7 +117,7 @@ def _trec_lines(one: Shown, tag: str) -> Iterable[str]:
 
 
 def _tag(searcher: Searcher, feedback: Feedback | None) -> str:
-    from colbert_prf.experiments.tags import tag_of
+    from colbert_prf.experiments.run import tag_of
 
     return tag_of(feedback, preset=searcher.preset)
 

@@ -26,7 +26,7 @@ def where_option(command: Command) -> Command:
         multiple=True,
         callback=lambda context, parameter, given: parse_where(given),
         help="Only passages whose metadata match: year>=2020, or JSON such as "
-        '\'{"source": ["garden", "pond"]}\'. May be repeated; all must hold. See docs/filters.md.',
+        '\'{"source": ["garden", "pond"]}\'. May be repeated; all must hold. See docs/guide/filters.md.',
     )(command)
 
 

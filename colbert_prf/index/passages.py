@@ -11,9 +11,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, takewhile
+from typing import TYPE_CHECKING
 
-from colbert_prf.encoder.tokenization import Tokenization
 from colbert_prf.errors import InputError
+
+if TYPE_CHECKING:
+    from colbert_prf.encoder.tokenization import Tokenization
 
 __all__ = ["Passages", "document_of", "passage_id", "passages_named", "split_text"]
 

@@ -9,11 +9,11 @@ from typing import Any
 import click
 import numpy as np
 
+from colbert_prf.cli.corpus import Reading, corpus_options
 from colbert_prf.cli.expansion import likely_ids, likely_words
 from colbert_prf.cli.feedback import feedback_from, marking_options, tuning_option
-from colbert_prf.cli.output import corpus_options, json_option, model_option, print_json
+from colbert_prf.cli.output import json_option, model_option, print_json
 from colbert_prf.cli.search import open_source
-from colbert_prf.datasets import CorpusFormat, EmptyPolicy
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
 from colbert_prf.feedback import ColbertPRF
@@ -41,7 +41,7 @@ LEGEND_CHARACTERS = 60
 @tuning_option("compat")
 @marking_options
 @click.option("--compare", metavar="TEXT", help="A text from another context, to see a word in both.")
-@corpus_options
+@corpus_options()
 @model_option
 @json_option
 def plot(
@@ -52,8 +52,7 @@ def plot(
     relevant: tuple[str, ...],
     non_relevant: tuple[str, ...],
     compare: str | None,
-    corpus_format: CorpusFormat | None,
-    empty: EmptyPolicy,
+    reading: Reading,
     model: str | None,
     as_json: bool,
     **options: Any,
@@ -72,7 +71,7 @@ def plot(
     """
     path = check_figure_path(output)
     methods = [_method({**options, "clusters": count}) for count in clusters or (ColbertPRF.clusters,)]
-    searcher = Searcher(open_source(source, corpus_format, empty, model))
+    searcher = Searcher(open_source(source, reading, model))
     encoder = searcher.encoder
     encoded = encoder.encode_query(query)
     found = searcher.search(encoded, max(method.feedback_docs for method, _ in methods) + len(non_relevant))

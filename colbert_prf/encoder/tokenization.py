@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,6 +89,16 @@ class Tokenization:
         """Tokenize a document and mark the tokens of the skip list; an empty text keeps its markers."""
         ids = _encode(self._documents, self.settings.document_prefix + valid_document(text))
         return Tokenized(ids, np.ones_like(ids), ~np.isin(ids, self._skipped))
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Where each token of a whole text begins and ends, without markers and however long it is."""
+        return list(self._whole.encode(valid_document(text), add_special_tokens=False).offsets)
+
+    @cached_property
+    def _whole(self) -> Tokenizer:
+        copy = Tokenizer.from_str(self._documents.to_str())
+        copy.no_truncation()
+        return copy
 
     def _ids(self, tokens: Iterable[str]) -> set[int]:
         found = {token: self._documents.token_to_id(token) for token in tokens}

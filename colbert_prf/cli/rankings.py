@@ -1,0 +1,126 @@
+"""Rankings in every form a command prints: for people, as JSON, as CSV, as a TREC run."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import click
+from rich.console import Console
+
+from colbert_prf.cli.expansion import print_expansion
+from colbert_prf.cli.output import print_explanation, print_json, print_ranking, ranking_as_dict
+from colbert_prf.errors import InputError
+from colbert_prf.feedback import Feedback
+from colbert_prf.search.searcher import Searcher
+from colbert_prf.types import Hit, Ranking
+
+__all__ = ["FORMATS", "Shown", "print_rankings"]
+
+FORMATS = ("table", "json", "jsonl", "csv", "trec")
+CSV_COLUMNS = ("query_id", "rank", "doc_id", "passage_id", "score", "text")
+
+
+class Shown(NamedTuple):
+    """A query and what was found for it."""
+
+    query_id: str
+    text: str
+    ranking: Ranking
+
+
+def print_rankings(
+    output: Console,
+    found: Iterable[Shown],
+    form: str,
+    searcher: Searcher,
+    *,
+    explain: bool = False,
+    feedback: Feedback | None = None,
+) -> None:
+    """Print rankings, each as soon as it is there, except as JSON.
+
+    Parameters
+    ----------
+    output
+        For tables.
+    found
+        The rankings.
+    form
+        One of ``FORMATS``.
+    searcher
+        What found them.
+    explain
+        Whether to say why each passage was found.
+    feedback
+        For the last column of a TREC run.
+    """
+
+    def as_dict(one: Shown) -> dict[str, Any]:
+        return {"query_id": one.query_id, **_as_dict(one, searcher, explain=explain)}
+
+    if form == "json":
+        print_json([as_dict(one) for one in found])
+    elif form == "csv":
+        click.echo(_csv_line(CSV_COLUMNS), nl=False)
+    tag = _tag(searcher, feedback) if form == "trec" else ""
+    for one in found if form != "json" else ():
+        if form == "table":
+            _print_table(output, one, searcher, explain=explain)
+        elif form == "jsonl":
+            click.echo(json.dumps(as_dict(one), ensure_ascii=False))
+        else:
+            lines = _csv_lines(one) if form == "csv" else _trec_lines(one, tag)
+            click.echo("".join(lines), nl=False)
+
+
+def _as_dict(one: Shown, searcher: Searcher, *, explain: bool) -> dict[str, Any]:
+    ranking, index = one.ranking, searcher.index
+    explanations = [searcher.explain(ranking.encoded_query, _passage(hit)) for hit in ranking] if explain else None
+    spelled = ranking_as_dict(ranking, text=one.text, tokens=searcher.encoder.tokens, explanations=explanations)
+    positions = index.positions([_passage(hit) for hit in ranking]).tolist()
+    for hit, shown, position in zip(ranking, spelled["hits"], positions, strict=True):
+        shown |= {"passage_id": hit.passage_id} if hit.passage_id else {}
+        shown["metadata"] = index.metadata(position)
+    return spelled
+
+
+def _print_table(output: Console, one: Shown, searcher: Searcher, *, explain: bool) -> None:
+    print_ranking(output, one.ranking, text=one.text)
+    if explain:
+        tokens = searcher.encoder.tokens
+        print_expansion(output, one.ranking, tokens)
+        for hit in one.ranking:
+            print_explanation(output, searcher.explain(one.ranking.encoded_query, _passage(hit)), tokens)
+
+
+def _csv_lines(one: Shown) -> Iterable[str]:
+    for rank, hit in enumerate(one.ranking, start=1):
+        yield _csv_line((one.query_id, rank, hit.doc_id, _passage(hit), hit.score, hit.text))
+
+
+def _csv_line(values: Iterable[Any]) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerow(values)
+    return buffer.getvalue()
+
+
+def _trec_lines(one: Shown, tag: str) -> Iterable[str]:
+    for rank, hit in enumerate(one.ranking, start=1):
+        for value in (one.query_id, hit.doc_id):
+            if not value or any(map(str.isspace, value)):
+                raise InputError(f"the id {value!r} has a space in it, which ends a column of TREC; take --format csv")
+        yield f"{one.query_id} Q0 {hit.doc_id} {rank} {hit.score!r} {tag}\n"
+
+
+def _tag(searcher: Searcher, feedback: Feedback | None) -> str:
+    from colbert_prf.experiments.run import tag_of
+
+    return tag_of(feedback, preset=searcher.preset)
+
+
+def _passage(hit: Hit) -> str:
+    return hit.passage_id or hit.doc_id

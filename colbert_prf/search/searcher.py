@@ -264,14 +264,14 @@ class Searcher(Retriever):
         ids = None if allowed is None else _ids("allowed", allowed)
         mask = _mask(collection, ids, self._filter if where is None else _checked_where(where), timings)
 
-        def find(depth: int) -> Ranking:
+        def effort(depth: int) -> Effort:
             near = probes
             if self.preset != "paper" and not exact:
                 near = probes or default_probes(depth, self.index.num_vectors)
             best = rescore or default_rescore(max(depth, learner.depth if learner else 0))
-            effort = Effort(near, best, threads, self._pool, timings, widen)
-            return self._ranking(collection, encoded, depth, effort, mask, learner)
+            return Effort(near, best, threads, self._pool, timings, widen)
 
+        find = partial(self._ranking, collection, encoded, effort, mask, learner)
         group = self.group if group is None else group
         check_group(group, collection)
         return find(k) if group is None else by_document(find, k, collection.num_documents)
@@ -363,11 +363,12 @@ class Searcher(Retriever):
         self,
         collection: Collection,
         query: EncodedQuery,
-        k: int,
-        effort: Effort,
+        effort_for: Callable[[int], Effort],
         mask: npt.NDArray[np.bool_] | None,
         learner: Learner | None,
+        k: int,
     ) -> Ranking:
+        effort = effort_for(k)
         first = self._begin(collection, query, k, effort, mask, learner)
         if learner is None:
             first.finish()

@@ -7,7 +7,7 @@ Two rules add what it may have missed, so that the best ten documents are found 
 - documents whose approximate score leaves open whether they are among the best ten. The documents scored so far tell
   how far approximate scores are from exact ones, and the margin follows from that.
 
-``docs/engine.md`` has what each rule gives.
+``docs/notes/engine.md`` has what each rule gives.
 """
 
 from __future__ import annotations

@@ -227,7 +227,7 @@ def test_few_documents_are_all_candidates_whatever_is_probed(changed):
 
 def test_columns_are_verified(changed):
     from colbert_prf.errors import IndexFormatError
-    from colbert_prf.index.verification import verify_snapshot
+    from colbert_prf.index.verification import verify_segment
 
     changed.verify()
     snapshot = changed.snapshot
@@ -235,7 +235,7 @@ def test_columns_are_verified(changed):
     values[0] += 1
     snapshot.segments[0].arrays["field_values"] = values
     with pytest.raises(IndexFormatError, match=r"field_values\.npy.*columns are not those of the metadata"):
-        verify_snapshot(snapshot)
+        verify_segment(snapshot, snapshot.segments[0])
 
 
 def test_a_field_that_only_another_segment_has_is_known(changed):

@@ -21,9 +21,6 @@ import numpy as np
 from index_kinds import KINDS, Counts
 
 from colbert_prf import (
-    BM25,
-    RM3,
-    AverageFeedback,
     CentroidPRF,
     ColbertPRF,
     ColbertPrfError,
@@ -33,8 +30,8 @@ from colbert_prf import (
     Index,
     Retriever,
     Searcher,
-    SingleVector,
 )
+from colbert_prf.baselines import BM25, RM3, AverageFeedback, SingleVector
 
 DIM, VOCABULARY, K = 16, 50, 10
 

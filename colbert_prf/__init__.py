@@ -11,7 +11,7 @@ from colbert_prf.deprecated import old_name as __getattr__  # noqa: F401
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import ColbertPrfError, InputError
 from colbert_prf.feedback import CentroidPRF, ColbertPRF, Feedback, TokenFrequencies
-from colbert_prf.index import Index, MemoryIndex
+from colbert_prf.index import Index, MemoryIndex, Passages
 from colbert_prf.search.retriever import Retriever
 from colbert_prf.search.searcher import Searcher
 from colbert_prf.search.texts import rerank_texts
@@ -33,6 +33,7 @@ __all__ = [
     "Index",
     "InputError",
     "MemoryIndex",
+    "Passages",
     "Ranking",
     "Retriever",
     "Searcher",

@@ -15,8 +15,8 @@ from rich.table import Table
 from colbert_prf.baselines.lexical import BM25, LexicalIndex, TermFeedback
 from colbert_prf.baselines.lexical.manifest import LexicalManifest
 from colbert_prf.baselines.lexical.methods import METHODS
-from colbert_prf.cli.output import console, corpus_options, json_option, print_json, print_ranking
-from colbert_prf.datasets import CorpusFormat, EmptyPolicy
+from colbert_prf.cli.corpus import Reading, corpus_options
+from colbert_prf.cli.output import console, json_option, print_json, print_ranking
 from colbert_prf.index import Index
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.manifest import kind_of
@@ -29,7 +29,7 @@ __all__ = ["bm25"]
 @click.command()
 @click.argument("source")
 @click.argument("queries", nargs=-1, required=True)
-@click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="Passages per query.")
+@click.option("-k", "--k", default=10, show_default=True, type=click.IntRange(min=1), help="Passages per query.")
 @click.option("--k1", default=1.2, show_default=True, type=click.FloatRange(min=0), help="How slowly tf saturates.")
 @click.option("--b", default=0.75, show_default=True, type=click.FloatRange(0, 1), help="How much length counts.")
 @click.option("--feedback", type=click.Choice(list(METHODS)), help="Expand the query with terms of the best passages.")
@@ -37,7 +37,7 @@ __all__ = ["bm25"]
 @click.option("--feedback-terms", type=click.IntRange(min=1), help="Terms learned: by default 10.")
 @click.option("--original", type=click.FloatRange(0, 1), help="λ of rm3, what the query keeps: by default 0.6.")
 @click.option("--explain", is_flag=True, help="Show what each term gives to each score.")
-@corpus_options
+@corpus_options()
 @json_option
 def bm25(
     source: str,
@@ -46,8 +46,7 @@ def bm25(
     k1: float,
     b: float,
     explain: bool,
-    corpus_format: CorpusFormat | None,
-    empty: EmptyPolicy,
+    reading: Reading,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -64,7 +63,7 @@ def bm25(
     """
     feedback = _feedback_from(**options)
     with TemporaryDirectory() as folder:
-        index = _open(source, corpus_format, empty, Path(folder))
+        index = _open(source, reading, Path(folder))
         system = BM25(index, k1=k1, b=b, feedback=feedback)
         shown = []
         for text in queries:
@@ -89,12 +88,12 @@ def _feedback_from(feedback: str | None, **given: Any) -> TermFeedback | None:
     return METHODS[feedback](**options)
 
 
-def _open(source: str, corpus_format: CorpusFormat | None, empty: EmptyPolicy, folder: Path) -> LexicalIndex:
+def _open(source: str, reading: Reading, folder: Path) -> LexicalIndex:
     from colbert_prf.datasets import read_corpus
 
     path = Path(source)
     if not path.is_dir():
-        return LexicalIndex.create(folder / "lexical", read_corpus(source, format=corpus_format, empty=empty))
+        return LexicalIndex.create(folder / "lexical", read_corpus(source, **reading))
     if kind_of(IndexLayout.at(path)) == LexicalManifest.KIND:
         return LexicalIndex.open(path)
     return LexicalIndex.of(Index.open(path))

@@ -21,7 +21,7 @@ DEPTH = 10
 
 @click.command()
 @click.argument("questions", nargs=-1)
-@click.option("-k", default=3, show_default=True, type=click.IntRange(min=1), help="Passages per question.")
+@click.option("-k", "--k", default=3, show_default=True, type=click.IntRange(min=1), help="Passages per question.")
 @click.option("--cache", type=click.Path(file_okay=False, path_type=Path), help="Where to keep the index.")
 @click.option("--plain", is_flag=True, help="Search once, without feedback.")
 @json_option

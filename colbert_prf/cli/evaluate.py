@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from colbert_prf.cli.output import console, json_option, print_json
+from colbert_prf.cli.renamed import Renamed
 from colbert_prf.cli.tables import print_table
 from colbert_prf.datasets import read_qrels, read_run
 from colbert_prf.errors import DatasetError
@@ -55,8 +56,9 @@ Runs = dict[str, dict[str, dict[str, float]]]
     help="An expression of ir_measures, such as P@5; can be repeated. Default: MAP, nDCG@10, MRR, MRR@10 and R@1000.",
 )
 @click.option(
-    "--rel",
-    "relevance",
+    "--relevance",
+    cls=Renamed,
+    old=("--rel",),
     default=1,
     show_default=True,
     type=click.IntRange(min=1),
@@ -120,7 +122,7 @@ def evaluate(
     \b
     Examples:
       colbert-prf evaluate qrels.txt mine.run
-      colbert-prf evaluate qrels.dl19.txt bm25.res.gz mine.res.gz --rel 2 --baseline bm25.res.gz
+      colbert-prf evaluate qrels.dl19.txt bm25.res.gz mine.res.gz --relevance 2 --baseline bm25.res.gz
       colbert-prf evaluate qrels.txt a.run b.run c.run --baseline all --format latex
       colbert-prf evaluate qrels.txt mine.run -m P@5 -m "AP(rel=2)@100" --per-query --format csv
       colbert-prf evaluate qrels.txt mine.run --only-documents pool.tsv --json

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from colbert_prf.cli.output import console, corpus_options, json_option, model_option, print_json
-from colbert_prf.datasets import CorpusFormat, EmptyPolicy
+from colbert_prf.cli.corpus import Reading, checked_documents, corpus_options
+from colbert_prf.cli.output import console, json_option, model_option, print_json
 from colbert_prf.encoder import Encoder
+from colbert_prf.errors import ColbertPrfError
 from colbert_prf.index.codec import DEFAULT_BITS
 from colbert_prf.storage.index import StoredIndex
 
@@ -27,8 +29,20 @@ INDEX = click.Path(path_type=Path)
     "--bits", type=click.Choice(["2", "4", "16"]), default=str(DEFAULT_BITS), show_default=True, help="Per dimension."
 )
 @click.option("--no-texts", is_flag=True, help="Keep vectors only.")
-@click.option("--resume", is_flag=True, help="Continue an interrupted build of the same corpus.")
-@corpus_options
+@click.option(
+    "--passages",
+    "length",
+    type=click.IntRange(min=1),
+    metavar="LENGTH",
+    help="Split texts at sentences into passages of at most so many tokens, which are called ID#0, ID#1 and so on.",
+)
+@click.option(
+    "--stride",
+    type=click.IntRange(min=1),
+    help="Tokens from the beginning of a passage to that of the next. Default: half of --passages.",
+)
+@click.option("--resume", is_flag=True, help="Continue an interrupted build of the same corpus with the same options.")
+@corpus_options()
 @model_option
 @json_option
 def index(
@@ -36,43 +50,55 @@ def index(
     output: Path,
     bits: str,
     no_texts: bool,
+    length: int | None,
+    stride: int | None,
     resume: bool,
-    corpus_format: CorpusFormat | None,
-    empty: EmptyPolicy,
+    reading: Reading,
     model: str | None,
     as_json: bool,
 ) -> None:
     """Encode CORPUS and write it as the index folder OUTPUT.
 
-    CORPUS is TSV (id, tab, text), JSONL (_id, title, text), TREC SGML or Parquet, plain or compressed with gzip or
-    zstd; `-` is standard input, `irds:NAME` a dataset of ir_datasets. Fields of JSONL and Parquet other than id and
-    text are kept as metadata.
+    CORPUS is TSV (id, tab, text), JSONL (_id, title, text), CSV with a header, TREC SGML or Parquet, plain or
+    compressed with gzip or zstd; `-` is standard input, `irds:NAME` a dataset of ir_datasets. Fields of JSONL, CSV and
+    Parquet other than id and text are kept as metadata, for --where. A title goes before the text.
+
+    The whole corpus is checked before anything is encoded: an id used twice, a passage without text. An interrupted
+    build is continued by the same command with --resume; at most a few seconds of work are lost.
 
     \b
     Examples:
       colbert-prf index passages.tsv my.index
       colbert-prf index corpus.jsonl.gz my.index --bits 4 --resume
+      colbert-prf index products.csv my.index --id-field sku --text-field description --title-field name
+      colbert-prf index books.jsonl books.index --passages 180 --stride 90
     """
-    from colbert_prf.index import Index
+    from colbert_prf.index import Index, Passages
 
-    made = Index.create(
-        output,
-        _documents(corpus, corpus_format, empty),
-        encoder=Encoder.load(model),
-        bits=int(bits),
-        texts=not no_texts,
-        resume=resume,
-    )
+    if stride is not None and length is None:
+        raise click.UsageError("--stride needs --passages.")
+    split = Passages(length, stride) if length is not None else None
+    with checked_documents(corpus, reading) as (documents, count), _kept_if_interrupted(output):
+        made = Index.create(
+            output,
+            documents,
+            encoder=Encoder.load(model),
+            bits=int(bits),
+            texts=not no_texts,
+            passages=split,
+            resume=resume,
+            total=count,
+        )
     _report(made, as_json)
 
 
 @click.command()
 @click.argument("index", type=INDEX)
 @click.argument("corpus")
-@corpus_options
+@corpus_options()
 @json_option
-def add(index: Path, corpus: str, corpus_format: CorpusFormat | None, empty: EmptyPolicy, as_json: bool) -> None:
-    """Add the passages of CORPUS to INDEX, all of them or none.
+def add(index: Path, corpus: str, reading: Reading, as_json: bool) -> None:
+    """Add the passages of CORPUS to INDEX, all of them or none; of an index made with --passages they are split.
 
     A passage whose id is in INDEX is refused; `colbert-prf upsert` replaces it.
 
@@ -84,16 +110,17 @@ def add(index: Path, corpus: str, corpus_format: CorpusFormat | None, empty: Emp
     from colbert_prf.index import Index
 
     opened = Index.open(index)
-    opened.add(_documents(corpus, corpus_format, empty))
+    with checked_documents(corpus, reading) as (documents, _):
+        opened.add(documents)
     _report(opened, as_json)
 
 
 @click.command()
 @click.argument("index", type=INDEX)
 @click.argument("corpus")
-@corpus_options
+@corpus_options()
 @json_option
-def upsert(index: Path, corpus: str, corpus_format: CorpusFormat | None, empty: EmptyPolicy, as_json: bool) -> None:
+def upsert(index: Path, corpus: str, reading: Reading, as_json: bool) -> None:
     """Add the passages of CORPUS to INDEX, and replace those whose ids are there, all of them or none.
 
     A search meanwhile finds each passage as it was or as it is now, and never misses it.
@@ -106,7 +133,8 @@ def upsert(index: Path, corpus: str, corpus_format: CorpusFormat | None, empty: 
     from colbert_prf.index import Index
 
     opened = Index.open(index)
-    opened.upsert(_documents(corpus, corpus_format, empty))
+    with checked_documents(corpus, reading) as (documents, _):
+        opened.upsert(documents)
     _report(opened, as_json)
 
 
@@ -115,7 +143,7 @@ def upsert(index: Path, corpus: str, corpus_format: CorpusFormat | None, empty: 
 @click.argument("doc_ids", nargs=-1, required=True)
 @json_option
 def delete(index: Path, doc_ids: tuple[str, ...], as_json: bool) -> None:
-    """Delete the passages DOC_IDS from INDEX, all of them or none.
+    """Delete the passages DOC_IDS from INDEX, all of them or none; of an index made with --passages, documents.
 
     \b
     Examples:
@@ -180,13 +208,22 @@ def verify(index: Path, as_json: bool) -> None:
     )
 
 
-def _documents(
-    corpus: str, corpus_format: CorpusFormat | None, empty: EmptyPolicy
-) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    from colbert_prf.datasets import read_corpus_with_metadata
+@contextmanager
+def _kept_if_interrupted(output: Path) -> Iterator[None]:
+    """Say how an interrupted build goes on."""
+    from colbert_prf.index.build_state import unfinished_build
+    from colbert_prf.storage.layout import IndexLayout
 
-    passages = read_corpus_with_metadata(corpus, format=corpus_format, empty=empty)
-    return ((doc_id, text, metadata) for (doc_id, text), metadata in passages)
+    try:
+        yield
+    except BaseException:
+        with suppress(ColbertPrfError, OSError):
+            if (state := unfinished_build(IndexLayout.at(output))) is not None:
+                click.echo(
+                    f"{output}: {state.num_documents:,} passages are kept; the same command with --resume goes on.",
+                    err=True,
+                )
+        raise
 
 
 def _report(index: Any, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""``colbert-prf info``: what a model is."""
+"""``colbert-prf info``: what an index or a model is."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ __all__ = ["info"]
 @click.argument("source", required=False)
 @json_option
 def info(source: str | None, as_json: bool) -> None:
-    """Show what SOURCE is, an index folder or a model; the embedded model if none is named.
+    """Show what SOURCE is: an index folder, an index whose build is not finished, or a model; the embedded model if
+    none is named.
 
     \b
     Examples:
@@ -29,10 +30,9 @@ def info(source: str | None, as_json: bool) -> None:
       colbert-prf info my.index
       colbert-prf info my-model --json
     """
-    is_index = source is not None and IndexLayout.at(source).manifest.is_file()
     if source and not Path(source).is_dir() and not may_be_on_the_hub(source):
         raise InputError(f"{source}: there is no such index or model folder")
-    facts = _index_facts(source) if source and is_index else _model_facts(source)
+    facts = _facts(source)
     if as_json:
         print_json(facts)
         return
@@ -47,6 +47,32 @@ def _shown(value: Any) -> str:
     if isinstance(value, list | tuple):
         return " ".join(map(_shown, value))
     return f"{value:,.1f}" if isinstance(value, float) else str(value)
+
+
+def _facts(source: str | None) -> dict[str, Any]:
+    if source is None:
+        return _model_facts(source)
+    layout = IndexLayout.at(source)
+    if layout.manifest.is_file():
+        return _index_facts(source)
+    return _unfinished_facts(layout) or _model_facts(source)
+
+
+def _unfinished_facts(layout: IndexLayout) -> dict[str, Any] | None:
+    """What is known of an index whose build was interrupted, or is under way."""
+    from colbert_prf.index.build_state import unfinished_build
+
+    if (state := unfinished_build(layout)) is None:
+        return None
+    return {
+        "path": str(layout.path),
+        "unfinished": True,
+        "num_documents": state.num_documents,
+        "num_vectors": sum(part.num_vectors for part in (*state.segments, *state.chunks)),
+        "bits": state.settings.bits,
+        "model": asdict(state.settings.model),
+        "to_continue": f"colbert-prf index CORPUS {layout.path} --resume, with the corpus and options of the build",
+    }
 
 
 def _model_facts(model: str | None) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from colbert_prf.types import Explanation, Match, Ranking
 
 __all__ = [
     "console",
-    "corpus_options",
     "json_option",
     "model_option",
     "print_explanation",
@@ -39,17 +38,6 @@ model_option = click.option(
     metavar="MODEL",
     help="A folder made by `colbert-prf export`, or with [hub] any ColBERT checkpoint. Default: the embedded model.",
 )
-
-
-def corpus_options(command: Command) -> Command:
-    """The options of every command that reads a corpus."""
-    formats, policies = click.Choice(["tsv", "jsonl", "trec", "parquet"]), click.Choice(["error", "keep", "skip"])
-    command = click.option(
-        "--empty", type=policies, default="error", show_default=True, help="What to do with a passage without text."
-    )(command)
-    return click.option(
-        "--format", "corpus_format", type=formats, help="Of the corpus, where its name and first line do not tell."
-    )(command)
 
 
 class _Console(Console):

@@ -9,10 +9,10 @@ from typing import Any
 import click
 import numpy as np
 
+from colbert_prf.cli.corpus import Reading, corpus_options
 from colbert_prf.cli.feedback import feedback_from, marking_options, tuning_option
-from colbert_prf.cli.output import corpus_options, json_option, model_option, print_json
+from colbert_prf.cli.output import json_option, model_option, print_json
 from colbert_prf.cli.search import open_source
-from colbert_prf.datasets import CorpusFormat, EmptyPolicy
 from colbert_prf.encoder import Encoder
 from colbert_prf.feedback import ColbertPRF
 from colbert_prf.plots import Contrast, Panel, plot_expansion, save_figure
@@ -39,7 +39,7 @@ LEGEND_CHARACTERS = 60
 @tuning_option("compat")
 @marking_options
 @click.option("--compare", metavar="TEXT", help="A text from another context, to see a word in both.")
-@corpus_options
+@corpus_options()
 @model_option
 @json_option
 def plot(
@@ -50,8 +50,7 @@ def plot(
     relevant: tuple[str, ...],
     non_relevant: tuple[str, ...],
     compare: str | None,
-    corpus_format: CorpusFormat | None,
-    empty: EmptyPolicy,
+    reading: Reading,
     model: str | None,
     as_json: bool,
     **options: Any,
@@ -70,7 +69,7 @@ def plot(
     """
     path = check_figure_path(output)
     methods = [_method({**options, "clusters": count}) for count in clusters or (ColbertPRF.clusters,)]
-    searcher = Searcher(open_source(source, corpus_format, empty, model))
+    searcher = Searcher(open_source(source, reading, model))
     encoder = searcher.encoder
     encoded = encoder.encode_query(query)
     plane = feedback_plane(

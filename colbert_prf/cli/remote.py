@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from colbert_prf.cli.rankings import Shown
 from colbert_prf.feedback import Feedback
-from colbert_prf.search.spelling import Spelling
+from colbert_prf.search.grouping import Group
 from colbert_prf.types import EncodedQuery, Expansion, ExpansionVector, Explanation, Hit, Match, Ranking
 
 if TYPE_CHECKING:
     from colbert_prf.server.schemas import ExpansionAnswer, ExplainedHit, SearchHit, SearchResult
 
-__all__ = ["Shown", "is_address", "search_remotely"]
-
-
-class Shown(NamedTuple):
-    """An answer: the ranking, what spells its token ids, and the explanations if there are any."""
-
-    ranking: Ranking
-    tokens: Spelling
-    explanations: list[Explanation]
+__all__ = ["is_address", "search_remotely"]
 
 
 def is_address(source: str) -> bool:
@@ -33,7 +26,7 @@ def is_address(source: str) -> bool:
 
 def search_remotely(
     address: str,
-    queries: Sequence[str],
+    queries: Mapping[str, str],
     k: int,
     *,
     feedback: Feedback | None,
@@ -41,22 +34,25 @@ def search_remotely(
     non_relevant: Sequence[str],
     feedback_texts: Sequence[str],
     with_passages: bool,
+    where: Mapping[str, Any] | None,
+    group: Group | None,
     exact: bool,
     explain: bool,
     key: str | None,
-) -> list[Shown]:
-    """Ask a server, one query after the other."""
+) -> Iterator[Shown]:
+    """Ask a server, one query after the other; queries have ids."""
     from colbert_prf.client import Client, SearchOptions
 
-    options: SearchOptions = {"explain": explain, "exact": exact}
+    options: SearchOptions = {"explain": explain, "exact": exact, "where": where, "group": group, "fields": ["*"]}
     if feedback is not None:
         options |= {"feedback": feedback, "relevant": relevant, "non_relevant": non_relevant}
         options |= {"feedback_texts": feedback_texts, "with_passages": with_passages}
     with Client(address, key=key) as client:
-        return [_remote(client.search(text, k, **options)) for text in queries]
+        for query_id, text in queries.items():
+            yield _remote(query_id, client.search(text, k, **options), explain=explain)
 
 
-def _remote(result: SearchResult) -> Shown:
+def _remote(query_id: str, result: SearchResult, *, explain: bool) -> Shown:
     words = _Words()
     before = tuple(_hit(hit) for hit in result.before or ())
     original = _query(words.ids(token.token for token in result.tokens), [token.weight for token in result.tokens])
@@ -68,8 +64,8 @@ def _remote(result: SearchResult) -> Shown:
         expansion,
         None if result.before is None else partial(Ranking, original, before),
     )
-    explanations = [_explanation(hit.explanation, words) for hit in result.hits if hit.explanation is not None]
-    return Shown(ranking, words.spell, explanations)
+    explained = [_explanation(hit.explanation, words) for hit in result.hits if hit.explanation is not None]
+    return Shown(query_id, result.query, ranking, words.spell, explained if explain else None)
 
 
 class _Words:
@@ -87,7 +83,7 @@ class _Words:
 
 
 def _hit(hit: SearchHit) -> Hit:
-    return Hit(hit.doc_id, hit.score, lambda: hit.text)
+    return Hit(hit.doc_id, hit.score, lambda: hit.text, lambda: hit.metadata or {}, hit.passage_id)
 
 
 def _query(token_ids: Sequence[int], weights: Sequence[float]) -> EncodedQuery:

@@ -9,6 +9,8 @@ import click
 
 from colbert_prf.cli.feedback import feedback_from, feedback_options
 from colbert_prf.cli.output import console, json_option, print_json
+from colbert_prf.cli.search import group_option
+from colbert_prf.cli.where import where_option
 from colbert_prf.index import Index
 from colbert_prf.search.searcher import PRESETS, Preset, Searcher
 
@@ -30,6 +32,8 @@ __all__ = ["run"]
 @click.option("--tag", metavar="WORD", help="The name of the run in its last column. Default: the configuration.")
 @click.option("--threads", type=click.IntRange(min=1), help="Per search. Default: one per core.")
 @click.option("--overwrite", is_flag=True, help="Replace a run of another configuration.")
+@where_option
+@group_option
 @feedback_options
 @json_option
 def run(
@@ -42,6 +46,8 @@ def run(
     tag: str | None,
     threads: int | None,
     overwrite: bool,
+    where: dict[str, Any] | None,
+    group: Any,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -55,6 +61,7 @@ def run(
     Examples:
       colbert-prf run my.index queries.tsv --output e2e.run.gz
       colbert-prf run my.index queries.tsv -o prf.run.gz --feedback prf
+      colbert-prf run my.index queries.tsv -o recent.run.gz --where 'year>=2020'
       colbert-prf run my.index irds:vaswani -o rerank.run --feedback prf --rerank --weight 0.1 --json
     """
     from colbert_prf.datasets import read_topics
@@ -64,7 +71,8 @@ def run(
         raise click.UsageError("--output: a run that can be continued is a file, not standard output; name one.")
     feedback = feedback_from(options)
     opened = Index.open(index)
-    searcher = Searcher(opened, feedback=feedback, preset=preset, threads=threads, exact=exact)
+    defaults: dict[str, Any] = {"feedback": feedback, "exact": exact, "where": where, "group": group}
+    searcher = Searcher(opened, preset=preset, threads=threads, **defaults)
     summary = run_topics(
         searcher,
         read_topics(topics),
@@ -75,6 +83,7 @@ def run(
             "preset": preset,
             "feedback": feedback_facts(feedback),
             **({"exact": True} if exact else {}),
+            **{name: value for name, value in (("where", where), ("group", group)) if value is not None},
         },
         k=k,
         existing="replace" if overwrite else "refuse",

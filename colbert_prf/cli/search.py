@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from colbert_prf.cli.expansion import print_expansion
+from colbert_prf.cli.corpus import Reading, corpus_options, documents_of
 from colbert_prf.cli.feedback import feedback_from, feedback_options, marking_options, text_options
-from colbert_prf.cli.output import (
-    console,
-    corpus_options,
-    json_option,
-    model_option,
-    print_explanation,
-    print_json,
-    print_ranking,
-    ranking_as_dict,
-)
-from colbert_prf.cli.remote import Shown, is_address, search_remotely
-from colbert_prf.datasets import CorpusFormat, EmptyPolicy
+from colbert_prf.cli.output import console, json_option, model_option
+from colbert_prf.cli.rankings import FORMATS, Shown, print_rankings
+from colbert_prf.cli.remote import is_address, search_remotely
+from colbert_prf.cli.where import where_option
 from colbert_prf.encoder import Encoder
+from colbert_prf.feedback import Feedback
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.search.searcher import PRESETS, Preset, Searcher
 from colbert_prf.types import Ranking
 
-__all__ = ["open_source", "search"]
+__all__ = ["group_option", "open_source", "search"]
+
+group_option = click.option(
+    "--group",
+    type=click.Choice(["document"]),
+    help="Rank documents by their best passage; of an index made with --passages.",
+)
 
 
 @click.command()
 @click.argument("source")
-@click.argument("queries", nargs=-1, required=True)
-@click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="Passages per query.")
+@click.argument("queries", nargs=-1)
+@click.option("--queries", "topics", metavar="FILE", help="More queries: TSV (id, tab, text), JSONL or TREC topics.")
+@click.option("-k", "--k", default=10, show_default=True, type=click.IntRange(min=1), help="Passages per query.")
+@where_option
+@group_option
 @click.option(
     "--preset",
     type=click.Choice(PRESETS),
@@ -49,21 +52,31 @@ __all__ = ["open_source", "search"]
     "vectors on one core. Without it the best ten are found nearly always.",
 )
 @click.option("--explain", is_flag=True, help="Show what feedback added and why each passage was found.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(FORMATS),
+    help="Of the result: table for people (default), json, jsonl with a line for each query, csv or trec with a line "
+    "for each passage.",
+)
 @feedback_options
 @marking_options
 @text_options
-@corpus_options
+@corpus_options(old_format=False)
 @model_option
 @json_option
 def search(
     source: str,
     queries: tuple[str, ...],
+    topics: str | None,
     k: int,
+    where: dict[str, Any] | None,
+    group: Any,
     preset: Preset,
     exact: bool,
     explain: bool,
-    corpus_format: CorpusFormat | None,
-    empty: EmptyPolicy,
+    output_format: str | None,
+    reading: Reading,
     model: str | None,
     as_json: bool,
     relevant: tuple[str, ...],
@@ -85,6 +98,10 @@ def search(
     Examples:
       colbert-prf search my.index "do goldfish grow"
       colbert-prf search my.index "do goldfish grow" -k 3 --explain
+      colbert-prf search my.index "do goldfish grow" --where 'year>=2020' --where source=garden
+      colbert-prf search my.index "do goldfish grow" --where '{"or": [{"year": 1999}, {"tags": "pond"}]}'
+      colbert-prf search my.index --queries queries.tsv --format jsonl > found.jsonl
+      colbert-prf search books.index "do goldfish grow" --group document
       colbert-prf search my.index "do goldfish grow" --feedback prf --explain
       colbert-prf search my.index "do goldfish grow" --feedback prf --rerank --relevant d7 --non-relevant d3
       colbert-prf search my.index "do goldfish grow" --feedback prf --feedback-text "A pond lets carp grow larger."
@@ -93,51 +110,68 @@ def search(
       colbert-prf search http://127.0.0.1:8000/my "do goldfish grow"
       zcat corpus.jsonl.gz | colbert-prf search - "do goldfish grow" --json
     """
-    learned: dict[str, Any] = {"relevant": relevant, "non_relevant": non_relevant}
-    feedback = feedback_from({**options, **learned, "feedback_text": feedback_text})
-    learned |= {"feedback": feedback, "feedback_texts": feedback_text, "with_passages": with_passages}
     if with_passages and not feedback_text:
         raise click.UsageError("--with-passages needs --feedback-text.")
+    asked = _queries(queries, topics)
+    form = _format(output_format, as_json=as_json, explain=explain)
+    given: dict[str, Any] = {"relevant": relevant, "non_relevant": non_relevant}
+    feedback = feedback_from({**options, **given, "feedback_text": feedback_text})
+    given |= {"feedback_texts": feedback_text, "with_passages": with_passages, "feedback": feedback}
+    given |= {"where": where, "group": group, "exact": exact}
     if is_address(source):
-        _refuse_local(preset, corpus_format, model)
-        key = os.environ.get("COLBERT_PRF_READ_KEY")
-        answers = iter(search_remotely(source, queries, k, exact=exact, explain=explain, key=key, **learned))
+        _refuse_local({"--preset": preset != "default", "--model": model})
+        found = search_remotely(source, asked, k, explain=explain, key=os.environ.get("COLBERT_PRF_READ_KEY"), **given)
     else:
-        searcher = Searcher(open_source(source, corpus_format, empty, model), preset=preset)
-        answers = (_answer(searcher, searcher.search(text, k, exact=exact, **learned), explain) for text in queries)
-    output, shown = console(), []
-    for text, (ranking, tokens, explanations) in zip(queries, answers, strict=True):
-        if as_json:
-            given = explanations if explain else None
-            shown.append(ranking_as_dict(ranking, text=text, tokens=tokens, explanations=given))
-            continue
-        print_ranking(output, ranking, text=text)
-        if explain:
-            print_expansion(output, ranking, tokens)
-            for explanation in explanations:
-                print_explanation(output, explanation, tokens)
-    if as_json:
-        print_json(shown)
+        searcher = Searcher(open_source(source, reading, model), preset=preset)
+        rankings = ((query_id, text, searcher.search(text, k, **given)) for query_id, text in asked.items())
+        found = (_shown(searcher, *ranking, explain=explain) for ranking in rankings)
+    print_rankings(console(), found, form, tag=lambda: _tag(feedback, preset))
 
 
-def _answer(searcher: Searcher, ranking: Ranking, explain: bool) -> Shown:
+def _shown(searcher: Searcher, query_id: str, text: str, ranking: Ranking, *, explain: bool) -> Shown:
     """A ranking of an index that is here, with what shows it."""
-    explanations = [searcher.explain(ranking.encoded_query, hit.doc_id) for hit in ranking] if explain else []
-    return Shown(ranking, searcher.encoder.tokens, explanations)
+    explanations = None
+    if explain:
+        explanations = [searcher.explain(ranking.encoded_query, hit.passage_id or hit.doc_id) for hit in ranking]
+    return Shown(query_id, text, ranking, searcher.encoder.tokens, explanations)
 
 
-def _refuse_local(preset: Preset, corpus_format: CorpusFormat | None, model: str | None) -> None:
-    for flag, given in (("--preset", preset != "default"), ("--format", corpus_format), ("--model", model)):
+def _refuse_local(flags: Mapping[str, Any]) -> None:
+    for flag, given in flags.items():
         if given:
             raise click.UsageError(f"{flag} does not apply to an index of a server.")
 
 
-def open_source(
-    source: str, corpus_format: CorpusFormat | None, empty: EmptyPolicy, model: str | None
-) -> Index | MemoryIndex:
-    """Open an index folder, or encode a file of passages."""
-    from colbert_prf.datasets import read_corpus
+def _tag(feedback: Feedback | None, preset: Preset) -> str:
+    from colbert_prf.experiments.run import tag_of
 
+    return tag_of(feedback, preset=preset)
+
+
+def _queries(queries: tuple[str, ...], topics: str | None) -> Mapping[str, str]:
+    """All queries by their ids; those of the command line are numbered."""
+    from colbert_prf.datasets import read_topics
+
+    if not queries and topics is None:
+        raise click.UsageError("Missing argument 'QUERIES...': give a query, or a file of them with --queries.")
+    numbered = {str(number): text for number, text in enumerate(queries, start=1)}
+    read = {} if topics is None else read_topics(topics)
+    if twice := numbered.keys() & read.keys():
+        raise click.UsageError(f"--queries has the id {min(twice)!r}, a query of the command line too: ask them apart.")
+    return numbered | read
+
+
+def _format(output_format: str | None, *, as_json: bool, explain: bool) -> str:
+    if as_json and output_format not in (None, "json"):
+        raise click.UsageError(f"--json and --format {output_format} contradict each other; give one.")
+    form = "json" if as_json else output_format or "table"
+    if explain and form in ("csv", "trec"):
+        raise click.UsageError(f"--explain has no place in {form}; take --format table, json or jsonl.")
+    return form
+
+
+def open_source(source: str, reading: Reading, model: str | None) -> Index | MemoryIndex:
+    """Open an index folder, or encode a file of passages."""
     if Path(source).is_dir():
         return Index.open(source, encoder=Encoder.load(model) if model else None)
-    return MemoryIndex.create(read_corpus(source, format=corpus_format, empty=empty), encoder=Encoder.load(model))
+    return MemoryIndex.create(documents_of(source, reading), encoder=Encoder.load(model))

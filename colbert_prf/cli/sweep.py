@@ -10,6 +10,7 @@ import click
 
 from colbert_prf.cli.feedback import absolute_beta_option
 from colbert_prf.cli.output import console, json_option, print_json
+from colbert_prf.cli.renamed import Renamed
 from colbert_prf.errors import MissingExtraError
 from colbert_prf.experiments.experiment import judged_topics
 from colbert_prf.experiments.sweep import GRID, STUDIES, Sweep, run_sweep, sweep_settings, varied_values
@@ -43,7 +44,15 @@ __all__ = ["sweep"]
 @click.option(
     "-m", "--measure", "measures", multiple=True, default=["MAP"], show_default=True, help="The first is drawn."
 )
-@click.option("--rel", "relevance", default=1, show_default=True, type=click.IntRange(min=1), help="As in evaluate.")
+@click.option(
+    "--relevance",
+    cls=Renamed,
+    old=("--rel",),
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="As in evaluate.",
+)
 @click.option("-k", "--k", default=1000, show_default=True, type=click.IntRange(min=1), help="Passages per topic.")
 @absolute_beta_option
 @click.option("--title", help="Over the figures, such as the name of the collection. Default: the name of the index.")

@@ -1,4 +1,4 @@
-"""Read a corpus as a stream of documents: TSV, JSON lines, TREC SGML, Parquet or a dataset of ir_datasets.
+"""Read a corpus as a stream of documents: TSV, JSON lines, CSV, TREC SGML, Parquet or a dataset of ir_datasets.
 
 The corpus itself is never held in memory, but its ids are, to refuse the same id twice.
 """
@@ -14,18 +14,23 @@ from colbert_prf.datasets.formats import format_by_first_line, format_by_name
 from colbert_prf.datasets.irds import irds_records, is_irds
 from colbert_prf.datasets.opening import Source, read_lines, started
 from colbert_prf.datasets.parquet import parquet_records
-from colbert_prf.datasets.records import Keys, Record, check_records, json_records, tsv_records
+from colbert_prf.datasets.records import Keys, Record, check_records, csv_records, json_records, tsv_records
 from colbert_prf.datasets.sgml import read_elements, strip_tags
 from colbert_prf.errors import DatasetError, InputError
 
 __all__ = ["CorpusFormat", "Document", "EmptyPolicy", "read_corpus", "read_corpus_with_metadata"]
 
-CorpusFormat: TypeAlias = Literal["tsv", "jsonl", "trec", "parquet"]
+CorpusFormat: TypeAlias = Literal["tsv", "jsonl", "csv", "trec", "parquet"]
 EmptyPolicy: TypeAlias = Literal["error", "keep", "skip"]
 
-_FORMATS = ("tsv", "jsonl", "trec", "parquet")
+_FORMATS = ("tsv", "jsonl", "csv", "trec", "parquet")
 _POLICIES = ("error", "keep", "skip")
-_KEYS = Keys(ids=("_id", "doc_id", "docid", "docno", "id"), texts=("text", "contents"), title="title")
+_KEYS = Keys(
+    ids=("_id", "doc_id", "docid", "docno", "id"),
+    texts=("text", "contents"),
+    title="title",
+    advice="; say what yours is called with id_field= or text_field= (--id-field, --text-field)",
+)
 _NOT_TEXT = re.compile(r"<(DOCNO|DOCID|DOCOLDNO|DOCHDR)(?:\s[^<>]*)?>(.*?)</\1\s*>", re.IGNORECASE | re.DOTALL)
 
 
@@ -37,7 +42,13 @@ class Document(NamedTuple):
 
 
 def read_corpus(
-    source: Source, *, format: CorpusFormat | None = None, empty: EmptyPolicy = "error"
+    source: Source,
+    *,
+    format: CorpusFormat | None = None,
+    empty: EmptyPolicy = "error",
+    id_field: str | None = None,
+    text_field: str | None = None,
+    title_field: str | None = None,
 ) -> Iterator[Document]:
     r"""Read the documents of a corpus one after the other.
 
@@ -49,12 +60,16 @@ def read_corpus(
         ``"tsv"``: ``id<TAB>text``, no header, no quoting.
         ``"jsonl"``: one object a line with ``_id`` (or ``doc_id``, ``docid``, ``docno``, ``id``), ``text`` (or
         ``contents``) and perhaps ``title``; the document's text is ``title + " " + text``, as in BEIR.
+        ``"csv"``: comma-separated, with a header that names the fields as in ``"jsonl"``.
         ``"trec"``: ``<DOC><DOCNO>…</DOCNO>…</DOC>``; all other elements are text, joined, without their tags.
         ``"parquet"``: columns as in ``"jsonl"``; needs pyarrow.
-        None: by the suffix (``.tsv``, ``.jsonl``, ``.ndjson``, ``.json``, ``.trec``, ``.sgml``, ``.sgm``, ``.xml``,
-        ``.parquet``, before ``.gz`` or ``.zst``), else by the first line.
+        None: by the suffix (``.tsv``, ``.jsonl``, ``.ndjson``, ``.json``, ``.csv``, ``.trec``, ``.sgml``, ``.sgm``,
+        ``.xml``, ``.parquet``, before ``.gz`` or ``.zst``), else by the first line.
     empty
         What to do with a document without text: refuse it, keep it (it takes part, and nothing can find it) or skip it.
+    id_field, text_field, title_field
+        What these fields are called in JSONL, CSV or Parquet, where not as above. The title goes before the text; an
+        empty string as ``title_field`` leaves it out.
 
     Returns
     -------
@@ -78,29 +93,42 @@ def read_corpus(
     d1 = a first text
     d2 = a second text
     """
-    return (document for document, _ in read_corpus_with_metadata(source, format=format, empty=empty))
+    fields = {"id_field": id_field, "text_field": text_field, "title_field": title_field}
+    return (document for document, _ in read_corpus_with_metadata(source, format=format, empty=empty, **fields))
 
 
 def read_corpus_with_metadata(
-    source: Source, *, format: CorpusFormat | None = None, empty: EmptyPolicy = "error"
+    source: Source,
+    *,
+    format: CorpusFormat | None = None,
+    empty: EmptyPolicy = "error",
+    id_field: str | None = None,
+    text_field: str | None = None,
+    title_field: str | None = None,
 ) -> Iterator[tuple[Document, dict[str, Any]]]:
     """Read the documents of a corpus, each with what else its record holds.
 
     Parameters
     ----------
-    source, format, empty
+    source, format, empty, id_field, text_field, title_field
         As in :func:`read_corpus`.
 
     Returns
     -------
     iterator of tuple of Document and dict
-        The metadata can be written as JSON: every field of a JSON or Parquet record but id and text, the title among
-        them; the ``DOCID``, ``DOCOLDNO`` and ``DOCHDR`` of a TREC document in lower case; nothing for TSV.
+        The metadata can be written as JSON: every field of a JSON, CSV or Parquet record but id and text, the title
+        among them; the ``DOCID``, ``DOCOLDNO`` and ``DOCHDR`` of a TREC document in lower case; nothing for TSV.
     """
     name = os.fspath(source)
     if empty not in _POLICIES:
         raise InputError(f"unknown empty={empty!r}; choose 'error', 'keep' or 'skip'")
-    return started(_documents(check_records(_records(name, format), name, noun="document"), name, empty))
+    keys = Keys(
+        (id_field,) if id_field else _KEYS.ids,
+        (text_field,) if text_field else _KEYS.texts,
+        _KEYS.title if title_field is None else title_field or None,
+        _KEYS.advice,
+    )
+    return started(_documents(check_records(_records(name, format, keys), name, noun="document"), name, empty))
 
 
 def _documents(records: Iterator[Record], name: str, empty: EmptyPolicy) -> Iterator[tuple[Document, dict[str, Any]]]:
@@ -117,18 +145,26 @@ def _documents(records: Iterator[Record], name: str, empty: EmptyPolicy) -> Iter
         yield Document(doc_id, text), metadata
 
 
-def _records(name: str, requested: str | None) -> Iterator[Record]:
+def _records(name: str, requested: str | None, keys: Keys) -> Iterator[Record]:
     if is_irds(name):
+        _refuse_keys(keys, "a dataset of ir_datasets", name)
         return irds_records(name, "docs")
     found = format_by_name(name, requested=requested, allowed=_FORMATS)
     if found == "parquet":
-        return parquet_records(name, _KEYS)
+        return parquet_records(name, keys)
     lines = read_lines(name)
     if found is None:
         found, lines = format_by_first_line(lines, name, _FORMATS)
-    if found == "jsonl":
-        return json_records(lines, name, _KEYS)
+    if found in ("jsonl", "csv"):
+        return (json_records if found == "jsonl" else csv_records)(lines, name, keys)
+    _refuse_keys(keys, found.upper(), name)
     return tsv_records(lines, name) if found == "tsv" else _trec_records(lines, name)
+
+
+def _refuse_keys(keys: Keys, what: str, name: str) -> None:
+    if keys != _KEYS:
+        message = f"{what} has no named fields; leave out id_field, text_field and title_field"
+        raise DatasetError(message, path=name)
 
 
 def _trec_records(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Record]:

@@ -16,6 +16,7 @@ _SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "jsonl",
+    ".csv": "csv",
     ".trec": "trec",
     ".sgml": "trec",
     ".sgm": "trec",
@@ -84,7 +85,8 @@ def format_by_first_line(
             continue
         found = _guess(line)
         if found not in allowed:
-            message = f"cannot tell the format from {_shortened(line)}; say {_either(allowed)} with format= or --format"
+            message = f"cannot tell the format from {_shortened(line)}; say {_either(allowed)} with format="
+            message += " or --corpus-format" if "csv" in allowed else ""
             raise DatasetError(message, path=name, line=number)
         return found, chain(blanks, [(number, line)], lines)
     return "tsv", iter(blanks)

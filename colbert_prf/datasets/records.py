@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from colbert_prf.errors import DatasetError
 
-__all__ = ["Keys", "Record", "check_records", "json_records", "jsonable", "record_from_fields", "tsv_records"]
+__all__ = [
+    "Keys",
+    "Record",
+    "check_records",
+    "csv_records",
+    "json_records",
+    "jsonable",
+    "record_from_fields",
+    "tsv_records",
+]
 
 
 class Record(NamedTuple):
@@ -23,12 +33,13 @@ class Record(NamedTuple):
 class Keys(NamedTuple):
     """The field names to look for, in order of preference; the first found is used, the others are metadata.
 
-    A title, where there is one, goes before the text.
+    A title, where there is one, goes before the text. The advice ends the message where a field is missing.
     """
 
     ids: tuple[str, ...]
     texts: tuple[str, ...]
     title: str | None = None
+    advice: str = ""
 
 
 def tsv_records(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Record]:
@@ -77,6 +88,47 @@ def json_records(lines: Iterator[tuple[int, str]], name: str, keys: Keys) -> Ite
         yield record_from_fields(fields, keys, name, number)
 
 
+def csv_records(lines: Iterator[tuple[int, str]], name: str, keys: Keys) -> Iterator[Record]:
+    """Read comma-separated values with a header, quoted as spreadsheets do; a record may stand on several lines.
+
+    An empty cell is absent. A number that is written as JSON would write it becomes a number, so that filters can
+    compare it; ``007`` stays a string.
+
+    Examples
+    --------
+    >>> lines = iter([(1, "id,text,year,code"), (2, 'd1,"A text, in quotes",1999,007')])
+    >>> next(csv_records(lines, "corpus.csv", Keys(("id",), ("text",), "title")))
+    Record(line=2, record_id='d1', text='A text, in quotes', metadata={'year': 1999, 'code': '007'})
+    """
+    csv.field_size_limit(2**31 - 1)  # a document may be longer than the 131,072 characters csv stops at
+    reader = csv.reader((f"{line}\n" for _, line in lines), strict=True)
+    header: list[str] | None = None
+    before = 0
+    while True:
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            message = f"not valid CSV: {error}; quote a value with a comma, a quote or a line break in it"
+            raise DatasetError(message, path=name, line=before + 1) from error
+        if row is None:
+            return
+        line, before = before + 1, reader.line_num
+        if not any(row):
+            continue
+        if header is None:
+            header = row
+            if twice := [one for number, one in enumerate(row) if one in row[:number]]:
+                raise DatasetError(f"the header has {twice[0]!r} twice; rename one", path=name, line=line)
+            continue
+        if len(row) != len(header):
+            message = f"expected {len(header)} values, as many as the header has, found {len(row)}"
+            raise DatasetError(message, path=name, line=line)
+        texts = {*keys.ids, *keys.texts, keys.title}
+        cells = {key: value for key, value in zip(header, row, strict=True) if value or key in texts}
+        fields = {key: value if key in texts else _number_or_text(value) for key, value in cells.items()}
+        yield record_from_fields(fields, keys, name, line)
+
+
 def record_from_fields(fields: Mapping[str, object], keys: Keys, name: str, line: int) -> Record:
     """Find id, title and text among the fields; the text is ``title + " " + text`` as in BEIR.
 
@@ -94,7 +146,7 @@ def record_from_fields(fields: Mapping[str, object], keys: Keys, name: str, line
     Record
         The title is also kept in the metadata, with every field that is neither id nor text.
     """
-    id_key, text_key = _first_key(fields, keys.ids, name, line), _first_key(fields, keys.texts, name, line)
+    id_key, text_key = (_first_key(fields, names, name, line, keys.advice) for names in (keys.ids, keys.texts))
     record_id, text, title = fields[id_key], fields[text_key], fields.get(keys.title) if keys.title else None
     if isinstance(record_id, int) and not isinstance(record_id, bool):
         record_id = str(record_id)
@@ -161,12 +213,22 @@ def jsonable(value: object) -> object:
     return copy
 
 
-def _first_key(fields: Mapping[str, object], keys: tuple[str, ...], name: str, line: int) -> str:
+def _number_or_text(text: str) -> object:
+    """A number, where its JSON is the text itself."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and json.dumps(value) == text else text
+
+
+def _first_key(fields: Mapping[str, object], keys: tuple[str, ...], name: str, line: int, advice: str) -> str:
     for key in keys:
         if key in fields:
             return key
     found = ", ".join(fields) or "none"
-    raise DatasetError(f"expected a field {' or '.join(keys)}, found {found}", path=name, line=line)
+    raise DatasetError(f"expected a field {' or '.join(keys)}, found {found}{advice}", path=name, line=line)
 
 
 def _json_type(value: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ __all__ = ["BATCH_VECTORS", "Batch", "batches_of"]
 
 BATCH_VECTORS = 1 << 15
 """Vectors that go through the codec together: 16 MB as float32 at dim 128."""
+BATCH_SECONDS = 5.0
+"""Documents do not wait longer than this for others: a slow model must not keep a build from being resumed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +60,7 @@ class Batch:
 
 
 def batches_of(records: Iterable[Record], settings: Settings) -> Iterator[Batch]:
-    """Check records and put them side by side, vectors rounded to float16, some 32,768 vectors at a time.
+    """Check records and put them side by side, vectors rounded to float16, some 32,768 vectors or 5 seconds at a time.
 
     Raises
     ------
@@ -65,14 +68,15 @@ def batches_of(records: Iterable[Record], settings: Settings) -> Iterator[Batch]
         Naming the document, if it does not fit the index.
     """
     waiting: list[Record] = []
-    num_vectors = 0
+    num_vectors, started = 0, monotonic()
     for record in records:
         check_record(record, settings)
         waiting.append(record)
         num_vectors += len(record.encoded)
-        if num_vectors >= BATCH_VECTORS or len(waiting) >= BATCH_VECTORS:
+        full = num_vectors >= BATCH_VECTORS or len(waiting) >= BATCH_VECTORS
+        if full or monotonic() - started >= BATCH_SECONDS:
             yield _batch(waiting, settings)
-            waiting, num_vectors = [], 0
+            waiting, num_vectors, started = [], 0, monotonic()
     if waiting:
         yield _batch(waiting, settings)
 

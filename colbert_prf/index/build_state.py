@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from colbert_prf.errors import IndexMismatchError
+from colbert_prf.errors import IndexFormatError, IndexMismatchError
 from colbert_prf.index.manifest import FORMAT_VERSION, CodecInfo, SegmentInfo, Settings
 from colbert_prf.storage.json_form import read_json, write_json
 from colbert_prf.storage.layout import IndexLayout
 
-__all__ = ["BuildState"]
+__all__ = ["BuildState", "refuse_unfinished", "unfinished_build"]
 
 KIND = "colbert-prf build"
 
@@ -57,3 +57,20 @@ class BuildState:
                     path=layout.path,
                 )
         return state
+
+
+def unfinished_build(layout: IndexLayout) -> BuildState | None:
+    """What is whole of a build that was not finished; None where there is none."""
+    if layout.manifest.exists() or not layout.build_state.exists():
+        return None
+    return read_json(layout.build_state, BuildState, kind=KIND, version=FORMAT_VERSION)
+
+
+def refuse_unfinished(layout: IndexLayout) -> None:
+    """Say of an unfinished build that it is one, and how to go on."""
+    if (state := unfinished_build(layout)) is not None:
+        raise IndexFormatError(
+            f"the build of this index is not finished, {state.num_documents:,} documents are done; wait for it, or "
+            "continue it: the same command with --resume, or Index.create(..., resume=True)",
+            path=layout.path,
+        )

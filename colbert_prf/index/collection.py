@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from colbert_prf.storage.fields import Fields
 from colbert_prf.types import EncodedQuery, TokenIds, Vectors
 
 if TYPE_CHECKING:
+    from colbert_prf.index.passages import Passages
     from colbert_prf.index.snapshot import Snapshot
 
 __all__ = ["Collection", "DocumentVectors", "NearTokens"]
@@ -88,6 +90,14 @@ class Collection(Protocol):
     @property
     def snapshot(self) -> Collection:
         """Itself: so that whatever takes an :class:`~colbert_prf.Index` takes a collection."""
+
+    @property
+    def fields(self) -> list[Fields]:
+        """The metadata as columns, part by part in the order of positions, deleted documents included."""
+
+    @property
+    def passages(self) -> Passages | None:
+        """How texts were split, where they were."""
 
     def find(self, doc_id: str) -> int | None:
         """The position of a document, if it is there."""

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from operator import length_hint
 
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
+from colbert_prf.index.build_state import refuse_unfinished
 from colbert_prf.index.builder import BuildOptions, create_index
 from colbert_prf.index.changes import is_full, merge_segments, retrain_codec, warn_if_outgrown, write_records
 from colbert_prf.index.codec import DEFAULT_BITS, Codec
 from colbert_prf.index.fit import warn_if_unfit
 from colbert_prf.index.manifest import ModelInfo, Settings
 from colbert_prf.index.model import check_model, load_model, model_info
+from colbert_prf.index.passages import Passages, document_of, passages_named, siblings_of
 from colbert_prf.index.reader import IndexReader
-from colbert_prf.index.records import Documents, EncodedDocuments, Record, text_records, vector_records
+from colbert_prf.index.records import (
+    Documents,
+    EncodedDocuments,
+    Record,
+    passage_records,
+    text_records,
+    vector_records,
+)
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.index.verification import verify_segment
+from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.store import Intake
 
 __all__ = ["Index"]
 
@@ -62,6 +73,7 @@ class Index(IndexReader):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, encoder: Encoder | None = None, force: bool = False) -> None:
+        refuse_unfinished(IndexLayout.at(path))
         super().__init__(path, Snapshot, verify_segment)
         self._force = force
         self._encoder = encoder
@@ -99,6 +111,7 @@ class Index(IndexReader):
         encoder: Encoder | None = None,
         bits: int = DEFAULT_BITS,
         texts: bool = True,
+        passages: Passages | None = None,
         resume: bool = False,
         progress: bool = True,
         codec: Codec | None = None,
@@ -120,6 +133,11 @@ class Index(IndexReader):
             Per component: 2, 4, or 16 for float16 vectors.
         texts
             Whether to keep the texts, compressed.
+        passages
+            Split texts into overlapping passages, for documents longer than the model takes; they are then called
+            ``doc_id#0``, ``doc_id#1`` and so on. What is added later is split in the same way, ``upsert`` and
+            ``delete`` take the ids of documents, and ``Searcher.search(..., group="document")`` ranks documents by
+            their best passage.
         resume
             Continue an interrupted build; ``documents`` must begin with those already done, whose ids are compared.
         progress
@@ -140,9 +158,13 @@ class Index(IndexReader):
         """
         encoder = encoder or Encoder.load()
         special_ids = tuple(sorted(encoder.special_ids))
-        settings = Settings(encoder.dim, bits, encoder.vocabulary_size, special_ids, texts, model_info(encoder))
-        options = BuildOptions(codec, resume, progress, total or length_hint(documents) or None, seed)
-        _, records = _first(text_records(documents))
+        fitted = passages.fitted(encoder.tokenization) if passages else None
+        settings = Settings(encoder.dim, bits, encoder.vocabulary_size, special_ids, texts, model_info(encoder), fitted)
+        total = None if passages else total or length_hint(documents) or None
+        options = BuildOptions(codec, resume, progress, total, seed)
+        if isinstance(documents, Sequence):
+            _check_ids(documents)
+        _, records = _first(passage_records(text_records(documents), fitted, encoder))
         create_index(path, settings, records, encoder=encoder, options=options)
         return cls(path, encoder=encoder)
 
@@ -200,15 +222,18 @@ class Index(IndexReader):
         IndexLockedError
             If another writer is at work.
         """
-        self._add(text_records(documents), self._model_for("add"))
+        encoder = self._model_for("add")
+        self._add(passage_records(text_records(documents), self._settings.passages, encoder), encoder)
 
     def upsert(self, documents: Documents) -> None:
         """Encode documents; add those with new ids, and replace those whose ids are in the index.
 
         All in one generation: a reader sees each document as it was or as it is now, and never without it. What a
-        document had before is gone, its metadata too. See :meth:`add`.
+        document had before is gone, its metadata and all its passages too. See :meth:`add`.
         """
-        self._add(text_records(documents), self._model_for("upsert"), replacing=True)
+        encoder = self._model_for("upsert")
+        records = passage_records(text_records(documents), self._settings.passages, encoder)
+        self._add(records, encoder, replacing=True)
 
     def add_vectors(self, encoded: EncodedDocuments) -> None:
         """Add vectors made elsewhere; see :meth:`create_from_vectors` and :meth:`add`."""
@@ -217,6 +242,17 @@ class Index(IndexReader):
     def upsert_vectors(self, encoded: EncodedDocuments) -> None:
         """Add or replace vectors made elsewhere; see :meth:`create_from_vectors` and :meth:`upsert`."""
         self._add(vector_records(encoded), None, replacing=True)
+
+    def delete(self, doc_ids: Iterable[str]) -> None:
+        """Delete documents, all of them or none; an unknown id is an :class:`InputError` that names it.
+
+        Of an index made with ``passages``, all passages of a document are deleted.
+        """
+        doc_ids = [doc_ids] if isinstance(doc_ids, str) else doc_ids
+        if self._settings.passages is not None:
+            self.reload()
+            doc_ids = [passage for doc_id in doc_ids for passage in self._passages_of(doc_id)]
+        super().delete(doc_ids)
 
     def merge(self, *, retrain: bool = False, reencode: bool = False, seed: int = 0) -> None:
         """Drop deleted documents and join small segments; what is kept stays as it is, to the last bit.
@@ -257,11 +293,27 @@ class Index(IndexReader):
 
     def _add(self, records: Iterable[Record], encoder: Encoder | None, *, replacing: bool = False) -> None:
         known = {segment.info.name for segment in self._snapshot.segments}
-        self._store.add(records, partial(write_records, encoder=encoder), replacing=replacing)
+        siblings = siblings_of if self._settings.passages is not None else None
+        self._store.add(records, partial(write_records, encoder=encoder), replacing=replacing, siblings=siblings)
         self.reload()
         warn_if_outgrown(self.path, self._snapshot.manifest)
         added = [segment for segment in self._snapshot.segments if segment.info.name not in known]
         warn_if_unfit(self.path, added, self._snapshot.codec)
+
+    def _passages_of(self, doc_id: str) -> list[str]:
+        """The passages of a document that is there."""
+        found = passages_named(doc_id, lambda passage: self._snapshot.find(passage) is not None)
+        if not found:
+            known = self._snapshot.find(doc_id) is not None
+            advice = f"; {doc_id!r} is a passage, delete its document {document_of(doc_id)!r}" if known else ""
+            raise InputError(f"the index has no document {doc_id!r}{advice}")
+        return found
+
+
+def _check_ids(documents: Sequence[object]) -> None:
+    """Refuse an id given twice before anything is encoded, where all documents are at hand."""
+    for _ in Intake().checked(text_records(documents)):  # type: ignore[arg-type]
+        pass
 
 
 def _first(records: Iterator[Record]) -> tuple[Record, Iterator[Record]]:

@@ -40,7 +40,7 @@ def describe(snapshot: Snapshot) -> IndexInfo:
         kind = path.stem.split(".")[-1]
         sizes[kind] = sizes.get(kind, 0) + info.num_bytes
     stored = sum(segment.num_vectors for segment in manifest.segments)
-    without_texts = sum(size for kind, size in sizes.items() if not kind.startswith(("texts_", "metadata_")))
+    without_texts = sum(size for kind, size in sizes.items() if not kind.startswith(("texts_", "metadata_", "field_")))
     settings = manifest.settings
     return IndexInfo(
         path=str(layout.path),

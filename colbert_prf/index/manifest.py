@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from colbert_prf.index.codec import bits_fault
+from colbert_prf.index.passages import Passages
 from colbert_prf.storage import manifest as stored
 from colbert_prf.storage.arrays import ArrayInfo
+from colbert_prf.storage.json_form import MAY_BE_MISSING
 
 __all__ = ["FORMAT_VERSION", "CodecInfo", "DeletionInfo", "Manifest", "ModelInfo", "SegmentInfo", "Settings"]
 
@@ -37,6 +39,8 @@ class Settings:
     special_ids: tuple[int, ...]
     texts: bool
     model: ModelInfo
+    passages: Passages | None = field(default=None, metadata=MAY_BE_MISSING)
+    """How texts are split, where they are."""
 
     @property
     def fault(self) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import tee
 from typing import Any
@@ -13,10 +13,12 @@ import numpy.typing as npt
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
 from colbert_prf.index.collection import DocumentVectors, NearTokens
+from colbert_prf.index.records import Documents, text_records
 from colbert_prf.kernels.maxsim import maxsim
 from colbert_prf.kernels.neighbours import nearest_rows
 from colbert_prf.progress import progress_bar
 from colbert_prf.storage.arrays import rows_of
+from colbert_prf.storage.fields import Fields
 from colbert_prf.types import EncodedDocument, EncodedQuery, Vectors
 
 __all__ = ["MemoryIndex"]
@@ -33,6 +35,8 @@ class MemoryIndex:
         Their vectors, all of the same dim.
     texts
         Their texts, if hits should carry them.
+    metadata
+        What filters look at: a mapping for each document, empty where it has none.
     encoder
         What encodes a query given as text.
 
@@ -49,9 +53,13 @@ class MemoryIndex:
         documents: Sequence[EncodedDocument],
         *,
         texts: Sequence[str] | None = None,
+        metadata: Sequence[Mapping[str, Any]] | None = None,
         encoder: Encoder | None = None,
     ) -> None:
         _check(doc_ids, documents, texts)
+        if metadata is not None and len(metadata) != len(documents):
+            raise InputError(f"found the metadata of {len(metadata)} documents for {len(documents)}; give one for each")
+        self._metadata = [dict(item) for item in metadata] if metadata is not None else None
         self.doc_ids = list(doc_ids)
         self.texts = list(texts) if texts is not None else None
         self.encoder = encoder
@@ -60,25 +68,25 @@ class MemoryIndex:
         self.vectors = np.concatenate([document.vectors for document in documents])
 
     @classmethod
-    def create(
-        cls, documents: Iterable[tuple[str, str]], *, encoder: Encoder | None = None, progress: bool = True
-    ) -> MemoryIndex:
+    def create(cls, documents: Documents, *, encoder: Encoder | None = None, progress: bool = True) -> MemoryIndex:
         """Encode documents, showing a progress bar on a terminal.
 
         Parameters
         ----------
         documents
-            Pairs of id and text.
+            Tuples (doc_id, text) or (doc_id, text, metadata).
         encoder
             The embedded model if left out.
         progress
             Whether a bar may be shown.
         """
         encoder = encoder or Encoder.load()
-        pairs = list(documents)
-        with progress_bar("Encoding", total=len(pairs), shown=progress) as advance:
-            encoded = list(encoder.encode_documents((text for _, text in pairs), progress=advance))
-        return cls([doc_id for doc_id, _ in pairs], encoded, texts=[text for _, text in pairs], encoder=encoder)
+        records = list(text_records(documents))
+        texts = [record.text or "" for record in records]
+        with progress_bar("Encoding", total=len(records), shown=progress) as advance:
+            encoded = list(encoder.encode_documents(texts, progress=advance))
+        metadata = [record.metadata or {} for record in records]
+        return cls([record.doc_id for record in records], encoded, texts=texts, metadata=metadata, encoder=encoder)
 
     @classmethod
     def create_from_vectors(
@@ -166,10 +174,19 @@ class MemoryIndex:
         return self.texts[position] if self.texts else None
 
     def metadata(self, document: str | int) -> dict[str, Any]:
-        """An index in memory keeps no metadata."""
-        if isinstance(document, str):
-            self.positions([document])
-        return {}
+        """The metadata of a document, by its id or position; empty where it has none."""
+        position = int(self.positions([document])[0]) if isinstance(document, str) else document
+        return self._metadata[position] if self._metadata else {}
+
+    @cached_property
+    def fields(self) -> list[Fields]:
+        """The metadata as columns: those of one segment."""
+        return [Fields.of(self._metadata or ({} for _ in self.doc_ids))]
+
+    @property
+    def passages(self) -> None:
+        """Texts in memory are never split."""
+        return
 
     def lengths(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """How many vectors some documents have."""

@@ -8,9 +8,18 @@ from typing import Any, NamedTuple, TypeAlias
 
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
+from colbert_prf.index.passages import Passages, passage_id, split_text
 from colbert_prf.types import EncodedDocument
 
-__all__ = ["Documents", "EncodedDocuments", "Record", "encode_records", "text_records", "vector_records"]
+__all__ = [
+    "Documents",
+    "EncodedDocuments",
+    "Record",
+    "encode_records",
+    "passage_records",
+    "text_records",
+    "vector_records",
+]
 
 Documents: TypeAlias = Iterable[tuple[str, str] | tuple[str, str, Mapping[str, Any]]]
 EncodedDocuments: TypeAlias = Iterable[
@@ -61,6 +70,21 @@ def vector_records(documents: EncodedDocuments) -> Iterator[Record]:
                 f"the text of document {record.doc_id!r} must be a string, found {type(record.text).__name__}"
             )
         yield record
+
+
+def passage_records(records: Iterable[Record], passages: Passages | None, encoder: Encoder) -> Iterator[Record]:
+    """Split texts into passages, each with the metadata of its document; as they are without a way to split them."""
+    if passages is None:
+        yield from records
+        return
+    fitted, tokenization = passages.fitted(encoder.tokenization), encoder.tokenization
+    assert fitted.length is not None
+    content = fitted.length - len(tokenization.document("").input_ids)
+    for record in records:
+        text = record.text or ""
+        parts = split_text(text, tokenization.offsets(text), content, min(fitted.stride_of(fitted.length), content))
+        for number, part in enumerate(parts):
+            yield Record(passage_id(record.doc_id, number), None, part, record.metadata)
 
 
 def encode_records(records: Iterable[Record], encoder: Encoder | None) -> Iterator[Record]:

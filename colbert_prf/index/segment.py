@@ -18,6 +18,7 @@ from colbert_prf.index.segment_writer import document_frequencies, token_dtype
 from colbert_prf.kernels.postings import decode_postings
 from colbert_prf.storage.arrays import Array, rows_of
 from colbert_prf.storage.blobs import blob_forms
+from colbert_prf.storage.fields import Fields, field_forms
 from colbert_prf.storage.forms import Form
 from colbert_prf.storage.identifiers import identifier_forms
 from colbert_prf.storage.layout import IndexLayout
@@ -98,6 +99,17 @@ class Segment(StoredSegment):
         if not isinstance(metadata, dict):
             raise self._damaged("metadata_blocks", f"the metadata at {position} is not an object")
         return metadata
+
+    @cached_property
+    def fields(self) -> Fields:
+        """The metadata of all documents as columns; of a segment written without them, made once from the JSON."""
+        if "field_names" in self.arrays:
+            return Fields.opened(self.arrays, num_documents=len(self), folder=self.folder)
+        return self.metadata_as_fields()
+
+    def metadata_as_fields(self) -> Fields:
+        """The metadata of all documents as columns, made from the JSON."""
+        return Fields.of(self.metadata(position) if self._metadata else {} for position in range(len(self)))
 
     def vectors(self, start: int, end: int) -> Vectors:
         """The decoded vectors of the documents ``start:end``, one after the other."""
@@ -273,6 +285,8 @@ def _forms(info: SegmentInfo, codec: Codec | None) -> dict[str, Form]:
     for name in ("texts", "metadata"):
         if f"{name}_blocks" in info.files:
             forms |= blob_forms(name, num_documents)
+    if "field_names" in info.files:
+        forms |= field_forms()
     if codec is None:
         return {**forms, "vectors": Form.of(np.float16, shape=(num_vectors, None))}
     columns = {name: Form.of(dtype, shape=(num_vectors, *tail)) for name, (dtype, tail) in codec.columns.items()}

@@ -5,10 +5,12 @@ Batches go straight to disk; what has to be known of all documents of a segment 
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 
 import numpy as np
@@ -21,6 +23,7 @@ from colbert_prf.kernels.postings import encode_postings
 from colbert_prf.storage.arrays import Array, ArrayInfo, ArrayWriter, write_array
 from colbert_prf.storage.blobs import BlobWriter
 from colbert_prf.storage.durable import sync_folder
+from colbert_prf.storage.fields import Fields
 from colbert_prf.storage.identifiers import identifier_arrays
 from colbert_prf.storage.layout import IndexLayout
 
@@ -40,7 +43,10 @@ __all__ = [
 SEGMENT_VECTORS = 1 << 22
 """Vectors of a full segment: some 50,000 passages, 160 MB at 2 bits."""
 CHUNK_VECTORS = 1 << 18
-"""Vectors of a full chunk of the spool: some 3,000 passages, 67 MB. An interrupted build loses at most one chunk."""
+"""Vectors of a full chunk of the spool: some 3,000 passages, 67 MB."""
+CHUNK_SECONDS, CHUNK_SHARE = 5.0, 0.02
+"""A chunk is also closed after so many seconds, or so much of the time the build has taken, whichever is more. So an
+interrupted build loses at most seconds or 2 % of its work, and a slow one has hundreds of chunks, not thousands."""
 
 
 def write_segments(
@@ -74,12 +80,30 @@ def write_chunks(
     layout: IndexLayout, settings: Settings, batches: Iterable[Batch], *, first: int = 0
 ) -> Iterator[SegmentInfo]:
     """Write batches of float16 vectors to the spool of a build, and give each chunk as soon as it is on the disk."""
-    return _write_parts(lambda n: layout.chunk(layout.chunk_name(first + n)), settings, None, batches, CHUNK_VECTORS)
+    begun = last = monotonic()
+
+    def is_due() -> bool:
+        nonlocal last
+        now = monotonic()
+        due = now - last >= max(CHUNK_SECONDS, CHUNK_SHARE * (now - begun))
+        last = now if due else last
+        return due
+
+    def folder(number: int) -> Path:
+        return layout.chunk(layout.chunk_name(first + number))
+
+    return _write_parts(folder, settings, None, batches, CHUNK_VECTORS, is_due)
 
 
 def _write_parts(
-    folder: Callable[[int], Path], settings: Settings, codec: Codec | None, batches: Iterable[Batch], limit: int
+    folder: Callable[[int], Path],
+    settings: Settings,
+    codec: Codec | None,
+    batches: Iterable[Batch],
+    limit: int,
+    is_due: Callable[[], bool] = lambda: False,
 ) -> Iterator[SegmentInfo]:
+    """Write parts of at most so many vectors; one that is due is closed before the next batch is waited for."""
     waiting = (batch for batch in batches if len(batch))
     batch = next(waiting, None)
     number = 0
@@ -87,10 +111,11 @@ def _write_parts(
         with SegmentWriter(folder(number), settings, codec) as writer:
             while batch is not None and (not writer.num_documents or writer.num_vectors + batch.num_vectors <= limit):
                 writer.append(batch)
-                batch = next(waiting, None)
+                batch = None if is_due() else next(waiting, None)
             info = writer.finish()
         yield info
         number += 1
+        batch = next(waiting, None) if batch is None else batch
 
 
 def compress(batch: Batch, codec: Codec) -> Batch:
@@ -120,8 +145,8 @@ class SegmentWriter:
 
     Without a codec it writes a chunk of the spool: float16 vectors, no inverted lists, no document frequencies.
 
-    It holds the ids of its documents and the codes and tokens of its vectors, so memory is bounded by the size of a
-    segment.
+    It holds the ids and metadata of its documents and the codes and tokens of its vectors, so memory is bounded by the
+    size of a segment.
 
     Parameters
     ----------
@@ -146,6 +171,7 @@ class SegmentWriter:
         self._columns["token_ids"] = self._writer("token_ids", token_dtype(settings.vocabulary_size), ())
         self._texts = BlobWriter(folder, "texts") if settings.texts else None
         self._metadata: BlobWriter | None = None
+        self._metadata_blobs: list[bytes] = []
         self._doc_ids: list[str] = []
         self._lengths: list[npt.NDArray[np.int64]] = []
         self._codes: list[Array] = []
@@ -164,6 +190,7 @@ class SegmentWriter:
         self._doc_ids += batch.doc_ids
         self._lengths.append(batch.lengths)
         if self._codec:
+            self._metadata_blobs += batch.metadata
             self._codes.append(batch.columns["codes"])
             self._tokens.append(batch.token_ids.astype(token_dtype(self._settings.vocabulary_size)))
             self._frequencies += document_frequencies(batch.token_ids, batch.lengths, self._settings.vocabulary_size)
@@ -185,6 +212,9 @@ class SegmentWriter:
             arrays["lists"], arrays["list_offsets"] = encode_postings(codes, offsets, self._codec.num_centroids)
             arrays["frequencies"] = _shortest(self._frequencies)
             arrays["token_lists"], arrays["token_list_offsets"] = token_postings(tokens, offsets, arrays["frequencies"])
+            if self._metadata:
+                fields = Fields.of(json.loads(blob) if blob else {} for blob in self._metadata_blobs)
+                files |= fields.write(self._folder)
         files |= {name: self._write(name, array) for name, array in arrays.items()}
         sync_folder(self._folder)
         sync_folder(self._folder.parent)

@@ -15,9 +15,11 @@ from colbert_prf.index.codec import Codec, codec_fault, codec_forms
 from colbert_prf.index.collection import DocumentVectors, NearTokens
 from colbert_prf.index.manifest import CodecInfo, Manifest, Settings
 from colbert_prf.index.nearest_tokens import nearest_tokens
+from colbert_prf.index.passages import Passages
 from colbert_prf.index.segment import Segment, packed_vectors
 from colbert_prf.kernels.maxsim import maxsim
 from colbert_prf.storage.arrays import ArrayInfo, check_array, open_array, rows_of
+from colbert_prf.storage.fields import Fields
 from colbert_prf.storage.forms import check_forms
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.snapshot import StoredSnapshot
@@ -69,6 +71,16 @@ class Snapshot(StoredSnapshot[Segment]):
         """The metadata of a document; empty where it has none."""
         segment, place = self.place(position)
         return segment.metadata(place)
+
+    @property
+    def fields(self) -> list[Fields]:
+        """The metadata as columns, for each segment in the order of positions, deleted documents included."""
+        return [segment.fields for segment in self.segments]
+
+    @property
+    def passages(self) -> Passages | None:
+        """How texts were split, where they were."""
+        return self.manifest.settings.passages
 
     def vectors(self, position: int) -> Vectors:
         """The decoded vectors of a document, of shape (num_tokens, dim)."""

@@ -29,6 +29,18 @@ def verify_segment(snapshot: Snapshot, segment: Segment) -> None:
     verify_texts(segment, texts=snapshot.manifest.settings.texts)
     for position in range(len(segment)):
         segment.metadata(position)
+    _verify_fields(segment)
+
+
+def _verify_fields(segment: Segment) -> None:
+    if "field_names" not in segment.arrays:
+        return
+    expected = segment.metadata_as_fields()
+    for name, array in expected.arrays().items():
+        same = np.array_equal(array, segment.arrays[name])
+        expect(same, segment, name, "the columns are not those of the metadata")
+    same = list(expected.strings) == list(segment.fields.strings)
+    expect(same, segment, "field_strings_blocks", "the strings are not those of the metadata")
 
 
 def _verify_offsets(segment: Segment) -> None:

@@ -25,7 +25,8 @@ from colbert_prf.pyterrier.indexer import ColbertIndexer
 from colbert_prf.pyterrier.retrieve import ColbertRetriever, ColbertSetRetriever, QueryEncoder
 from colbert_prf.pyterrier.scoring import ColbertScorer, ColbertTextScorer
 from colbert_prf.pyterrier.showing import Explainer, TextLoader
-from colbert_prf.search.searcher import Preset, Searcher
+from colbert_prf.search.grouping import Group
+from colbert_prf.search.searcher import Preset, Searcher, Where
 from colbert_prf.storage.layout import IndexLayout
 
 __all__ = ["ColbertIndex", "artifact_metadata"]
@@ -90,10 +91,17 @@ class ColbertIndex(pt.Artifact):
         return QueryEncoder(self)
 
     def end_to_end(
-        self, num_results: int = 1000, *, probes: int | None = None, rescore: int | None = None
+        self,
+        num_results: int = 1000,
+        *,
+        probes: int | None = None,
+        rescore: int | None = None,
+        where: Where | None = None,
+        group: Group | None = None,
     ) -> ColbertRetriever:
         """Queries in, ranked documents out: see :class:`ColbertRetriever`."""
-        return ColbertRetriever(self, num_results=num_results, probes=probes, rescore=rescore)
+        options: dict[str, Any] = {"probes": probes, "rescore": rescore, "where": where, "group": group}
+        return ColbertRetriever(self, num_results=num_results, **options)
 
     retriever = end_to_end
 
@@ -120,6 +128,8 @@ class ColbertIndex(pt.Artifact):
         probes: int | None = None,
         rescore: int | None = None,
         feedback: Feedback | str = "prf",
+        where: Where | None = None,
+        group: Group | None = None,
         **parameters: Any,
     ) -> ColbertRetriever:
         """Queries in, documents ranked with feedback out; the second pass reuses the first.
@@ -128,7 +138,7 @@ class ColbertIndex(pt.Artifact):
         ----------
         rerank
             Whether the documents of the first pass are only scored anew (ReRanker) instead of searching again (Ranker).
-        num_results, probes, rescore
+        num_results, probes, rescore, where, group
             As in :class:`ColbertRetriever`.
         feedback
             ``"prf"`` for :class:`ColbertPRF`, ``"centroid"`` for :class:`CentroidPRF`, or a feedback method.
@@ -139,7 +149,8 @@ class ColbertIndex(pt.Artifact):
         if rerank or not isinstance(feedback, Feedback):
             parameters["rerank"] = rerank
         method = _method(feedback, parameters)
-        return ColbertRetriever(self, num_results=num_results, probes=probes, rescore=rescore, feedback=method)
+        options: dict[str, Any] = {"probes": probes, "rescore": rescore, "where": where, "group": group}
+        return ColbertRetriever(self, num_results=num_results, feedback=method, **options)
 
     def expand(
         self, feedback: Feedback | str = "prf", *, keep_documents: bool = False, **parameters: Any

@@ -74,7 +74,12 @@ class QueryExpander(Component):
         """Take the search for the documents in, so that the search that follows can reuse it."""
         if self.keep_documents or not isinstance(left, ColbertRetriever) or left.feedback is not None:
             return None
-        if left.index != self.index or left.num_results < self.feedback.feedback_docs:
+        if (
+            left.where is not None
+            or left.group is not None
+            or left.index != self.index
+            or left.num_results < self.feedback.feedback_docs
+        ):
             return None
         return RetrievedExpander(self.index, feedback=self.feedback, probes=left.probes, rescore=left.rescore)
 

@@ -11,7 +11,7 @@ import pyterrier as pt
 
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
-from colbert_prf.index import Index
+from colbert_prf.index import Index, Passages
 from colbert_prf.index.codec import DEFAULT_BITS
 from colbert_prf.pyterrier.component import Component
 from colbert_prf.search.searcher import Preset
@@ -41,6 +41,8 @@ class ColbertIndexer(Component, pt.Indexer):
         Fields kept with each document, for filters and for ``text_loader``.
     texts
         Whether to keep the texts, compressed; BM25, BERT-QE and ``text_loader`` need them.
+    passages
+        Split texts into passages, as in :meth:`Index.create`; ``end_to_end(group="document")`` then ranks documents.
     mode
         ``"create"``, or ``"append"`` to add to an index.
     progress
@@ -60,6 +62,7 @@ class ColbertIndexer(Component, pt.Indexer):
         text_field: str | Sequence[str] = "text",
         metadata: Sequence[str] = (),
         texts: bool = True,
+        passages: Passages | None = None,
         mode: Mode = "create",
         progress: bool = True,
         seed: int = 0,
@@ -74,6 +77,7 @@ class ColbertIndexer(Component, pt.Indexer):
         self.text_field = text_field
         self.metadata = tuple(metadata)
         self.texts = texts
+        self.passages = passages
         self.mode = mode
         self.progress = progress
         self.seed = seed
@@ -120,6 +124,7 @@ class ColbertIndexer(Component, pt.Indexer):
                 encoder=encoder,
                 bits=self.bits,
                 texts=self.texts,
+                passages=self.passages,
                 progress=self.progress,
                 total=total,
                 seed=self.seed,

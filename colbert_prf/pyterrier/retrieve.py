@@ -11,6 +11,8 @@ from colbert_prf.errors import InputError
 from colbert_prf.feedback import Feedback
 from colbert_prf.pyterrier.component import Component
 from colbert_prf.pyterrier.frames import answered, check_queries, encoded_queries, with_queries
+from colbert_prf.search.grouping import Group
+from colbert_prf.search.searcher import Where
 from colbert_prf.types import Hits, Ranking
 
 if TYPE_CHECKING:
@@ -55,6 +57,9 @@ class ColbertRetriever(Component):
         As in :meth:`Searcher.search`.
     feedback
         Learn from what was found and search again.
+    where, group
+        A filter of the documents' metadata, and whether documents are ranked by their best passage, as in
+        :meth:`Searcher.search`.
     """
 
     def __init__(
@@ -65,6 +70,8 @@ class ColbertRetriever(Component):
         probes: int | None = None,
         rescore: int | None = None,
         feedback: Feedback | None = None,
+        where: Where | None = None,
+        group: Group | None = None,
     ) -> None:
         if num_results < 1:
             raise InputError(f"num_results must be at least 1, found {num_results}")
@@ -73,13 +80,21 @@ class ColbertRetriever(Component):
         self.probes = probes
         self.rescore = rescore
         self.feedback = feedback
+        self.where = where
+        self.group = group
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Find documents for queries."""
         check_queries(inp)
         rankings = [
             self.index.searcher.search(
-                query, self.num_results, probes=self.probes, rescore=self.rescore, feedback=self.feedback
+                query,
+                self.num_results,
+                probes=self.probes,
+                rescore=self.rescore,
+                feedback=self.feedback,
+                where=self.where,
+                group=self.group,
             )
             for query in encoded_queries(inp, lambda: self.index.encoder)
         ]
@@ -96,6 +111,8 @@ class ColbertRetriever(Component):
         from colbert_prf.pyterrier.feedback import RetrievedExpander
 
         if not isinstance(left, RetrievedExpander) or self.feedback is not None or left.feedback.rerank:
+            return None
+        if self.where is not None or self.group is not None:  # the search of the left was without
             return None
         same = (left.index, left.probes, left.rescore) == (self.index, self.probes, self.rescore)
         return self.changed(feedback=left.feedback) if same else None

@@ -54,6 +54,8 @@ __all__ = [
 
 PROBE_EVERYTHING = 10_000_000
 """Up to so many vectors all documents pass through centroid interaction: it takes a nanosecond a vector."""
+FEW_ALLOWED = 10_000
+"""Up to so many documents that a filter leaves are all candidates: that takes less than reading inverted lists."""
 SCORED_EARLY = 150
 """Documents of the best approximate scores among which the very best nearly always are."""
 ROUNDS = 2
@@ -302,7 +304,8 @@ def candidates_of(
     from colbert_prf.kernels.topk import best
 
     masks = [_mask(segment, start, allowed) for segment, start in zip(snapshot.segments, snapshot.starts, strict=False)]
-    if probes is not None:
+    few_allowed = allowed is not None and np.count_nonzero(allowed) <= FEW_ALLOWED
+    if probes is not None and not few_allowed:
         centroids = probed_centroids(values.values, num_query_vectors, probes)
         found: list[npt.NDArray[np.int64] | None] = []
         for number, (segment, mask) in enumerate(zip(snapshot.segments, masks, strict=True)):

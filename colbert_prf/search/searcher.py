@@ -6,7 +6,6 @@ import copy
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from threading import Event
 from time import perf_counter
@@ -28,16 +27,20 @@ from colbert_prf.kernels.parallel import Workers
 from colbert_prf.search.effort import Effort
 from colbert_prf.search.engine import Found, default_probes, default_rescore
 from colbert_prf.search.explain import explain_hit
+from colbert_prf.search.filters import Filter, filter_mask, parse_filter
 from colbert_prf.search.first_pass import CompressedPass, ExactPass, FirstPass, PaperPass
+from colbert_prf.search.grouping import Group, by_document, check_group, expand_to_passages
 from colbert_prf.search.ivfpq import BITS, PaperEngine
 from colbert_prf.search.prf_search import Learner, search_with_feedback
 from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.search.scorer import check_scores
 from colbert_prf.types import EncodedDocument, EncodedQuery, Explanation, Hits, Ranking
 
-__all__ = ["PRESETS", "Preset", "Searcher"]
+__all__ = ["PRESETS", "Preset", "Searcher", "Where"]
 
 Predicate = Callable[[Mapping[str, Any]], bool]
+Where = Mapping[str, Any] | Predicate
+"""A filter as data, see :mod:`colbert_prf.search.filters`, or a test of a document's metadata."""
 Preset = Literal["default", "paper"]
 PRESETS: tuple[str, ...] = get_args(Preset)
 LARGEST = 2**31 - 1
@@ -55,7 +58,7 @@ class Searcher(Retriever):
     ----------
     index
         What to search: an index on disk, or one in memory, which is scored exactly.
-    k, feedback, probes, rescore, exact
+    k, feedback, probes, rescore, exact, where, group
         As in :meth:`search`.
     threads
         Threads per search; as many as there are cores if left out.
@@ -90,6 +93,8 @@ class Searcher(Retriever):
         probes: int | None = None,
         rescore: int | None = None,
         exact: bool = False,
+        where: Where | None = None,
+        group: Group | None = None,
         threads: int | None = None,
         preset: Preset | None = None,
         progress: bool = True,
@@ -101,7 +106,7 @@ class Searcher(Retriever):
         self._paper = PaperEngine(progress=progress) if self.preset == "paper" else None
         self._pool = ThreadPoolExecutor(max(1, available_cores()), thread_name_prefix="colbert-prf")
         self._owns_pool, self._closed = True, Event()
-        self._set_defaults(k, feedback, probes, rescore, exact, threads)
+        self._set_defaults(k, feedback, probes, rescore, exact, where, group, threads)
 
     def _set_defaults(
         self,
@@ -110,6 +115,8 @@ class Searcher(Retriever):
         probes: int | None,
         rescore: int | None,
         exact: bool,
+        where: Where | None,
+        group: Group | None,
         threads: int | None,
     ) -> None:
         self.k = _positive("k", k)
@@ -118,11 +125,15 @@ class Searcher(Retriever):
         self.rescore = _positive_or_none("rescore", rescore)
         self.exact = exact
         self._check_effort(self.probes, self.rescore, exact)
+        self.where = where
+        self._filter = _checked_where(where)
+        self.group = group
+        check_group(group, self.index.snapshot)
         self.threads = _positive_or_none("threads", threads) or available_cores()
 
     def with_defaults(self, **defaults: Any) -> Searcher:
         """The same searcher with other defaults: ``k``, ``feedback``, ``probes``, ``rescore``,
-        ``exact``, ``threads``.
+        ``exact``, ``where``, ``group``, ``threads``.
 
         It shares the threads of this one, so that one searcher serves as many systems; closing it leaves these alone.
 
@@ -130,7 +141,8 @@ class Searcher(Retriever):
         >>> searcher.with_defaults(k=1).search("do fish grow").doc_ids
         ['a']
         """
-        known = {name: getattr(self, name) for name in ("k", "feedback", "probes", "rescore", "exact", "threads")}
+        names = ("k", "feedback", "probes", "rescore", "exact", "where", "group", "threads")
+        known = {name: getattr(self, name) for name in names}
         if unknown := [name for name in defaults if name not in known]:
             raise InputError(f"a searcher has no default {unknown[0]!r}; it has {', '.join(known)}")
         changed = copy.copy(self)
@@ -161,13 +173,14 @@ class Searcher(Retriever):
         rescore: int | None = None,
         threads: int | None = None,
         allowed: Iterable[str] | None = None,
-        where: Predicate | None = None,
+        where: Where | None = None,
         feedback: Feedback | str | Literal[False] | None = None,
         relevant: Sequence[str] = (),
         non_relevant: Sequence[str] = (),
         feedback_texts: Sequence[str | EncodedDocument] = (),
         with_passages: bool = False,
         exact: bool | None = None,
+        group: Group | None = None,
     ) -> Ranking:
         """Find the ``k`` best documents.
 
@@ -192,10 +205,11 @@ class Searcher(Retriever):
         threads
             For this search.
         allowed
-            Ids of the documents that may be found.
+            Ids of the documents, or of passages, that may be found.
         where
-            A test of a document's metadata: only documents that pass may be found. It is called for every document, so
-            prefer ``allowed`` where the same filter serves many queries.
+            A filter of the documents' metadata, such as ``{"source": "garden", "year": {">=": 2020}}``: see
+            :mod:`colbert_prf.search.filters`; ``{}`` for none, whatever the searcher was told. Or a function of a
+            document's metadata; it is called for every document, which takes much longer.
         feedback
             Learn from what was found and search again: a method such as ``ColbertPRF()``, or the name of one with its
             defaults, ``"prf"`` or ``"centroid"``; False for none, whatever the searcher was told. The answer then has
@@ -211,14 +225,18 @@ class Searcher(Retriever):
         exact
             Score every document exactly, in both passes: nothing is missed, and the time grows with the index, some 0.1
             seconds for a million vectors on one core. An index in memory is always searched so.
+        group
+            ``"document"``, of an index made with ``passages``: rank documents by their best passage, which
+            ``hit.passage_id`` names. Without, passages are ranked.
 
         Raises
         ------
         InputError
-            If a number is not positive or beyond 2³¹ - 1, a document id is unknown, the query's vectors are of another
-            dim or its weights so large that a float32 may not hold a score, documents are marked without a feedback
-            method, ``exact`` is given with ``probes`` or ``rescore``, ``rescore`` or ``exact`` to the preset ``paper``,
-            or the searcher is closed.
+            If a number is not positive or beyond 2³¹ - 1, a document id is unknown, ``where`` is no filter or names a
+            field that no document has, ``group`` is asked of an index without passages, the query's vectors are of
+            another dim or its weights so large that a float32 may not hold a score, documents are marked without a
+            feedback method, ``exact`` is given with ``probes`` or ``rescore``, ``rescore`` or ``exact`` to the preset
+            ``paper``, or the searcher is closed.
         """
         if self._closed.is_set():
             raise InputError("the searcher is closed; make another with Searcher(index)")
@@ -228,7 +246,7 @@ class Searcher(Retriever):
             started = perf_counter()
             query = self.encode(query)
             timings["encode"] = perf_counter() - started
-        query = self._checked(query)
+        encoded = self._checked(query)
         probes = _positive_or_none("probes", probes) or self.probes
         rescore = _positive_or_none("rescore", rescore) or self.rescore
         exact = self.exact if exact is None else exact
@@ -236,7 +254,6 @@ class Searcher(Retriever):
         relevant, non_relevant = _marked(method, relevant, non_relevant)
         texts = self._encoded_texts(method, feedback_texts, with_passages)
         threads = _positive_or_none("threads", threads) or self.threads
-        filters = _Filters(None if allowed is None else _ids("allowed", allowed), where)
         # One generation for the whole search, whatever writers do meanwhile.
         collection = self.index.snapshot
         widen, rescore = rescore is None and not exact, max(1, collection.num_positions) if exact else rescore
@@ -244,11 +261,20 @@ class Searcher(Retriever):
         if method is not None:
             marked, unwanted = (collection.positions(dict.fromkeys(ids)) for ids in (relevant, non_relevant))
             learner = Learner(method, collection, marked, unwanted, rescore, texts, with_passages)
-        if self.preset != "paper" and not exact:
-            probes = probes or default_probes(k, self.index.num_vectors)
-        rescore = rescore or default_rescore(max(k, learner.depth if learner else 0))
-        effort = Effort(probes, rescore, threads, self._pool, timings, widen)
-        return self._ranking(collection, query, k, effort, filters, learner)
+        ids = None if allowed is None else _ids("allowed", allowed)
+        mask = _mask(collection, ids, self._filter if where is None else _checked_where(where), timings)
+
+        def effort(depth: int) -> Effort:
+            near = probes
+            if self.preset != "paper" and not exact:
+                near = probes or default_probes(depth, self.index.num_vectors)
+            best = rescore or default_rescore(max(depth, learner.depth if learner else 0))
+            return Effort(near, best, threads, self._pool, timings, widen)
+
+        find = partial(self._ranking, collection, encoded, effort, mask, learner)
+        group = self.group if group is None else group
+        check_group(group, collection)
+        return find(k) if group is None else by_document(find, k, collection.num_documents)
 
     def search_many(
         self, queries: Iterable[str | EncodedQuery], k: int | None = None, **options: Any
@@ -337,15 +363,12 @@ class Searcher(Retriever):
         self,
         collection: Collection,
         query: EncodedQuery,
-        k: int,
-        effort: Effort,
-        filters: _Filters,
+        effort_for: Callable[[int], Effort],
+        mask: npt.NDArray[np.bool_] | None,
         learner: Learner | None,
+        k: int,
     ) -> Ranking:
-        mask = None
-        if filters.any:
-            with effort.stage("filter"):
-                mask = filters.mask(collection)
+        effort = effort_for(k)
         first = self._begin(collection, query, k, effort, mask, learner)
         if learner is None:
             first.finish()
@@ -384,28 +407,6 @@ class Searcher(Retriever):
         return encoder
 
 
-@dataclass(frozen=True)
-class _Filters:
-    """Which documents may be found."""
-
-    allowed: Iterable[str] | None
-    where: Predicate | None
-
-    @property
-    def any(self) -> bool:
-        return self.allowed is not None or self.where is not None
-
-    def mask(self, collection: Collection) -> npt.NDArray[np.bool_]:
-        """Whether each position may be found."""
-        mask = np.zeros(collection.num_positions, dtype=np.bool_)
-        mask[collection.positions(self.allowed) if self.allowed is not None else slice(None)] = True
-        if self.where is not None:
-            mask &= collection.live
-            for position in np.flatnonzero(mask).tolist():
-                mask[position] = self.where(collection.metadata(position))
-        return mask
-
-
 def _shown(
     collection: Collection, query: EncodedQuery, found: Found, timings: dict[str, float] | None = None
 ) -> Ranking:
@@ -423,6 +424,42 @@ def _shown(
         return Ranking(query, hits)
     timings["hits"] = perf_counter() - started
     return Ranking(query, hits, timings)
+
+
+def _mask(
+    collection: Collection,
+    allowed: tuple[str, ...] | None,
+    where: Filter | Predicate | None,
+    timings: dict[str, float],
+) -> npt.NDArray[np.bool_] | None:
+    """Whether each position may be found; None if all may."""
+    if allowed is None and where is None:
+        return None
+    started = perf_counter()
+    if allowed is not None and collection.passages is not None:
+        allowed = expand_to_passages(collection, allowed)
+    mask = np.zeros(collection.num_positions, dtype=np.bool_)
+    mask[collection.positions(allowed) if allowed is not None else slice(None)] = True
+    mask &= collection.live
+    if isinstance(where, Filter):
+        mask &= filter_mask(where, collection.fields)
+    elif where is not None:
+        for position in np.flatnonzero(mask).tolist():
+            mask[position] = where(collection.metadata(position))
+    timings["filter"] = perf_counter() - started
+    return mask
+
+
+def _checked_where(where: Where | None) -> Filter | Predicate | None:
+    if where is None or isinstance(where, Filter):
+        return where
+    if isinstance(where, Mapping):
+        return parse_filter(where)
+    if callable(where):
+        return where
+    raise InputError(
+        f'where must be a filter such as {{"year": {{">=": 2020}}}} or a function of metadata, found {where!r:.80}'
+    )
 
 
 def _method_of(feedback: Feedback | str | Literal[False] | None) -> Feedback | None:

@@ -16,7 +16,10 @@ from colbert_prf.errors import IndexFormatError
 from colbert_prf.storage.durable import write_whole
 from colbert_prf.storage.files import open_file
 
-__all__ = ["read_json", "read_kind", "write_json"]
+__all__ = ["MAY_BE_MISSING", "read_json", "read_kind", "write_json"]
+
+MAY_BE_MISSING = types.MappingProxyType({"may be missing": True})
+"""The metadata of a dataclass field that files of before do not have; it has its default then."""
 
 Value = TypeVar("Value")
 
@@ -133,8 +136,9 @@ def _convert_dataclass(type_: Any, value: Any, where: str) -> Any:
     hints = _hints(type_)
     names = hints.keys()
     content = _of(dict, value, where)
-    if content.keys() != names:
-        missing, unknown = sorted(names - content.keys()), sorted(content.keys() - names)
+    needed = {item.name for item in fields(type_) if not MAY_BE_MISSING.items() <= item.metadata.items()}
+    if not needed <= content.keys() <= names:
+        missing, unknown = sorted(needed - content.keys()), sorted(content.keys() - names)
         raise TypeError(f"{where} lacks the keys {missing} and has the unknown keys {unknown}")
     return type_(**{key: _convert(hints[key], item, f"{where}.{key}") for key, item in content.items()})
 

@@ -39,6 +39,7 @@ class _Document(Protocol):
 
 DocumentType = TypeVar("DocumentType", bound=_Document)
 SnapshotType = TypeVar("SnapshotType", bound=StoredSnapshot[Any])
+Siblings = Callable[[str, Callable[[str], bool]], Iterable[str]]
 
 
 class Intake:
@@ -50,6 +51,8 @@ class Intake:
         The generation they are added to, if there is one.
     replacing
         Whether a document of the same id is replaced; else it is an error.
+    siblings
+        With ``replacing``: given the id of a document and a test of ids, names known documents that it replaces too.
 
     Attributes
     ----------
@@ -59,11 +62,18 @@ class Intake:
         Whether the document at each position of ``old`` is replaced.
     """
 
-    def __init__(self, old: StoredSnapshot[Any] | None = None, *, replacing: bool = False) -> None:
+    def __init__(
+        self,
+        old: StoredSnapshot[Any] | None = None,
+        *,
+        replacing: bool = False,
+        siblings: Siblings | None = None,
+    ) -> None:
         self.seen = SeenIds()
         self.replaced = np.zeros(old.num_positions if old is not None else 0, dtype=np.bool_)
         self._old = old
         self._replacing = replacing
+        self._siblings = siblings
 
     def checked(self, documents: Iterable[DocumentType]) -> Iterator[DocumentType]:
         """Pass documents on.
@@ -85,7 +95,12 @@ class Intake:
                         "delete it first"
                     )
                 self.replaced[position] = True
+                if self._siblings is not None and self._old is not None:
+                    self.replaced[self._old.positions(self._siblings(doc_id, self._is_known))] = True
             yield document
+
+    def _is_known(self, doc_id: str) -> bool:
+        return self._old is not None and self._old.find(doc_id) is not None
 
 
 class Store(Generic[SnapshotType]):
@@ -200,6 +215,7 @@ class Store(Generic[SnapshotType]):
         write: Callable[[SnapshotType, Iterable[DocumentType]], Sequence[SegmentInfo]],
         *,
         replacing: bool = False,
+        siblings: Siblings | None = None,
     ) -> None:
         """Add documents as new segments, all of them or none; nothing given makes no generation.
 
@@ -211,6 +227,8 @@ class Store(Generic[SnapshotType]):
             Writes documents as segments of the generation after the one it is given.
         replacing
             Whether documents of the same ids are replaced, in the same generation; else they are an error.
+        siblings
+            As in :class:`Intake`.
 
         Raises
         ------
@@ -218,7 +236,7 @@ class Store(Generic[SnapshotType]):
             If an id was given twice, or is in the index and not to be replaced.
         """
         with self.changing("upsert" if replacing else "add") as old:
-            intake = Intake(old, replacing=replacing)
+            intake = Intake(old, replacing=replacing, siblings=siblings)
             written = write(old, intake.checked(documents))
             if written:
                 kept = self.without(old, intake.replaced)
@@ -322,5 +340,8 @@ class Store(Generic[SnapshotType]):
             message = "the folder is not empty, there is an index already; open it, or give a new folder"
             raise StorageError(message, path=layout.path)
         if interrupted and not resume:
-            message = "there is an interrupted build; continue it with resume=True, or remove it"
+            message = (
+                "there is an interrupted build; continue it with resume=True (--resume on the command line), or remove "
+                "it"
+            )
             raise StorageError(message, path=layout.path)

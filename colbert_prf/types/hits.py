@@ -16,7 +16,8 @@ __all__ = ["Hit", "Hits"]
 class Hit:
     """One retrieved document: its id and score, and what the index keeps of it, text and metadata.
 
-    Text and metadata are read when they are asked for: a run of a thousand hits rarely needs any.
+    Text and metadata are read when they are asked for: a run of a thousand hits rarely needs any. Where documents
+    were ranked by their passages, ``passage_id`` names the best, and text and metadata are those of the passage.
 
     Examples
     --------
@@ -29,6 +30,7 @@ class Hit:
     score: float
     read_text: Callable[[], str | None] | None = field(default=None, repr=False, compare=False)
     read_metadata: Callable[[], dict[str, Any]] | None = field(default=None, repr=False, compare=False)
+    passage_id: str | None = field(default=None, repr=False)
 
     @property
     def text(self) -> str | None:
@@ -52,6 +54,8 @@ class Hits(Lazily[Hit]):
         In the same order.
     read_text, read_metadata
         Give the text and the metadata of a document by its number in this order.
+    passage_ids
+        The best passage of each document, where documents were ranked by them.
 
     Examples
     --------
@@ -66,11 +70,13 @@ class Hits(Lazily[Hit]):
         scores: Sequence[float],
         read_text: Callable[[int], str | None] | None = None,
         read_metadata: Callable[[int], dict[str, Any]] | None = None,
+        passage_ids: Sequence[str] | None = None,
     ) -> None:
         def hit(number: int) -> Hit:
             text = None if read_text is None else partial(read_text, number)
             metadata = None if read_metadata is None else partial(read_metadata, number)
-            return Hit(doc_ids[number], scores[number], text, metadata)
+            passage_id = passage_ids[number] if passage_ids else None
+            return Hit(doc_ids[number], scores[number], text, metadata, passage_id)
 
         super().__init__(len(doc_ids), hit)
         self.doc_ids = doc_ids

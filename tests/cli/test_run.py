@@ -106,3 +106,15 @@ def test_standard_output_is_no_file(folder):
     done = CliRunner().invoke(cli, ["run", *arguments])
     assert done.exit_code == 2
     assert "a run that can be continued is a file, not standard output" in done.stderr
+
+
+def test_a_filter_is_in_the_run_and_in_its_configuration(tmp_path):
+    Index.create(tmp_path / "my.index", [(*passage, {"year": year}) for year, passage in enumerate(PASSAGES, 2019)])
+    (tmp_path / "topics.tsv").write_text("q1\tdo fish grow\n")
+    run(tmp_path, "-o", str(tmp_path / "a.run"), "--where", "year>=2020", "--where", '{"year": {"<": 2030}}')
+    assert read_run(tmp_path / "a.run")["q1"].keys() == {"bank", "tank"}
+    with pytest.raises(StorageError, match="configuration"):
+        run(tmp_path, "-o", str(tmp_path / "a.run"))
+    wrong = CliRunner().invoke(cli, ["run", "x", "y", "-o", "z", "--where", "year"])
+    assert wrong.exit_code == 2
+    assert "expected FIELD OPERATOR VALUE" in wrong.output

@@ -102,6 +102,9 @@ def test_the_preferred_key_is_the_id_and_the_other_is_metadata(written: Write) -
     assert list(read_corpus_with_metadata(path)) == [(("d1", "t"), {"id": "other", "contents": "c"})]
 
 
+ADVICE = "; say what yours is called with id_field= or text_field= (--id-field, --text-field)"
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -109,9 +112,9 @@ def test_the_preferred_key_is_the_id_and_the_other_is_metadata(written: Write) -
         ('["d2", "text"]', "expected a JSON object, found an array; write one object a line"),
         ("3", "expected a JSON object, found a number; write one object a line"),
         ('"d2"', "expected a JSON object, found a string; write one object a line"),
-        ('{"text": "t"}', "expected a field _id or doc_id or docid or docno or id, found text"),
-        ('{"_id": "d2"}', "expected a field text or contents, found _id"),
-        ("{}", "expected a field _id or doc_id or docid or docno or id, found none"),
+        ('{"text": "t"}', f"expected a field _id or doc_id or docid or docno or id, found text{ADVICE}"),
+        ('{"_id": "d2"}', f"expected a field text or contents, found _id{ADVICE}"),
+        ("{}", f"expected a field _id or doc_id or docid or docno or id, found none{ADVICE}"),
         ('{"_id": null, "text": "t"}', "'_id' must be a string, found null"),
         ('{"_id": true, "text": "t"}', "'_id' must be a string, found a boolean"),
         ('{"_id": 1.5, "text": "t"}', "'_id' must be a string, found a number"),
@@ -204,15 +207,15 @@ def test_the_caller_overrides_suffix_and_content(written: Write) -> None:
 
 def test_an_unknown_format_lists_the_known(written: Write) -> None:
     path = written("c.tsv", "d1\ttext\n")
-    known = "'tsv', 'jsonl', 'trec' or 'parquet'"
-    assert message_of(path, format="csv") == f"{path}: unknown format 'csv'; choose {known}"
+    known = "'tsv', 'jsonl', 'csv', 'trec' or 'parquet'"
+    assert message_of(path, format="ods") == f"{path}: unknown format 'ods'; choose {known}"
 
 
 def test_a_format_that_cannot_be_told(written: Write) -> None:
     path = written("c.txt", "\nd1,a text with commas that goes on and on and on\n")
     assert message_of(path) == (
         f"{path}, line 2: cannot tell the format from 'd1,a text with commas that goes on and …'; "
-        "say 'tsv', 'jsonl', 'trec' or 'parquet' with format= or --format"
+        "say 'tsv', 'jsonl', 'csv', 'trec' or 'parquet' with format= or --corpus-format"
     )
 
 
@@ -272,3 +275,38 @@ def test_the_real_corpora(shared_data: Path, folder: str, num_docs: int, first_i
     documents = list(read_corpus(shared_data / folder / "collection.tsv.gz"))
     assert len(documents) == num_docs
     assert documents[0].doc_id == first_id
+
+
+def test_csv_with_quotes_line_breaks_and_numbers(written: Write) -> None:
+    path = written("c.csv", 'id,title,text,year,code\nd1,T,"a ""b"",\nand more",1999,007\n\nd2,,plain,,x\n')
+    assert list(read_corpus_with_metadata(path)) == [
+        (("d1", 'T a "b",\nand more'), {"title": "T", "year": 1999, "code": "007"}),
+        (("d2", "plain"), {"title": "", "code": "x"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("id,text\nd1,a,b\n", "line 2: expected 2 values, as many as the header has, found 3"),
+        ("id,text\nd1,a\nd1,b\n", "line 3: the document id 'd1' was used before, at line 2; make the ids unique"),
+        ("id,text,id\n", "line 1: the header has 'id' twice; rename one"),
+        ('id,text\nd1,"a\n', "line 2: not valid CSV: unexpected end of data; quote a value with a comma, a quote or a"),
+        ("key,text\nd1,a\n", "line 2: expected a field _id or doc_id or docid or docno or id, found key, text;"),
+    ],
+)
+def test_bad_csv(written: Write, content: str, expected: str) -> None:
+    path = written("c.csv", content)
+    assert message_of(path).startswith(f"{path}, {expected}")
+
+
+def test_fields_may_be_called_otherwise(written: Write) -> None:
+    path = written("c.jsonl", '{"key": "d1", "body": "a text", "head": "A", "title": "B", "id": "x"}')
+    named = {"id_field": "key", "text_field": "body"}
+    assert [text for _, text in read_corpus(path, **named)] == ["B a text"]
+    assert [text for _, text in read_corpus(path, **named, title_field="head")] == ["A a text"]
+    ((document, metadata),) = read_corpus_with_metadata(path, **named, title_field="")
+    assert document == ("d1", "a text")
+    assert metadata == {"head": "A", "title": "B", "id": "x"}
+    with pytest.raises(DatasetError, match="TSV has no named fields; leave out id_field"):
+        read_corpus(written("c.tsv", "d1\ttext"), id_field="key")

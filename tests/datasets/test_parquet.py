@@ -59,7 +59,7 @@ def test_the_row_stands_for_the_line(written: Write) -> None:
 
 def test_a_missing_column(written: Write) -> None:
     path = written("c.parquet", parquet(_id=["d1"], body=["t"]))
-    assert message_of(path) == f"{path}, line 1: expected a field text or contents, found _id, body"
+    assert message_of(path).startswith(f"{path}, line 1: expected a field text or contents, found _id, body; say what")
 
 
 def test_a_file_that_is_not_parquet(written: Write) -> None:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from colbert_prf import Index, InputError
-from colbert_prf.errors import IndexMismatchError, StorageError
+from colbert_prf.errors import IndexFormatError, IndexMismatchError, StorageError
 from colbert_prf.index import batch, builder, segment_writer
+from colbert_prf.index.build_state import unfinished_build
 from colbert_prf.storage.layout import IndexLayout
 
 
@@ -212,3 +213,57 @@ def test_a_build_that_comes_to_nothing_leaves_nothing(tmp_path, make_documents):
     with pytest.raises(StorageError, match=r"the folder is not empty, it has 'notes\.txt'"):
         Index.create_from_vectors(tmp_path, make_documents(2), progress=False)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_chunk_is_closed_by_time_too(tmp_path, make_documents, contents, monkeypatch):
+    """Ten seconds between documents: a build interrupted after some of them goes on where it was."""
+    clock = iter(range(0, 1_000_000, 10))
+    monkeypatch.setattr(batch, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(segment_writer, "monotonic", lambda: next(clock))
+    documents = make_documents(40)
+    whole = create(tmp_path / "whole", documents)
+    with pytest.raises(StreamError):
+        create(tmp_path / "i", interrupted(documents, 25))
+    state = unfinished_build(IndexLayout(tmp_path / "i"))
+    assert state is not None
+    assert state.num_documents == 25
+    resumed = create(tmp_path / "i", documents, resume=True)
+    assert contents(resumed) == contents(whole)
+
+
+def test_a_long_build_has_few_chunks(tmp_path, make_documents, monkeypatch):
+    """An hour of a slow model, ten seconds a batch: chunks grow with the time the build has taken."""
+    now = [0.0]
+    written = []
+
+    def slowly(documents):
+        for document in documents:
+            now[0] += 10
+            yield document
+
+    save = builder.Builder._save
+    monkeypatch.setattr(
+        builder.Builder, "_save", lambda self, **changes: (written.append(changes), save(self, **changes))
+    )
+    for module in (batch, segment_writer):
+        monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    create(tmp_path / "i", slowly(make_documents(360)))
+    chunks = sum("chunks" in changes and "segments" not in changes for changes in written)
+    assert 50 < chunks < 200
+
+
+def test_an_unfinished_build_says_so_when_it_is_opened(tmp_path, make_documents, small_pieces):
+    documents = make_documents(60)
+    with pytest.raises(StreamError):
+        create(tmp_path / "i", interrupted(documents, 40))
+    with pytest.raises(IndexFormatError, match=r"not finished, \d+ documents are done.*--resume"):
+        Index.open(tmp_path / "i")
+    with pytest.raises(StorageError, match="--resume"):
+        create(tmp_path / "i", documents)
+
+
+def test_an_id_given_twice_in_a_list_is_found_before_anything_is_encoded(tmp_path, encoder, monkeypatch):
+    monkeypatch.setattr(type(encoder), "encode_documents", lambda *given, **options: pytest.fail("it encodes"))
+    with pytest.raises(InputError, match="the document id 'a' was given twice"):
+        Index.create(tmp_path / "i", [("a", "one"), ("b", "two"), ("a", "three")], encoder=encoder, progress=False)
+    assert not (tmp_path / "i").exists()

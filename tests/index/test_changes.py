@@ -221,7 +221,7 @@ def test_retraining_loses_little_and_drops_deleted_documents(tmp_path, make_docu
 
 def test_retraining_from_texts_is_a_fresh_build(tmp_path, encoder, ranking_of):
     documents = [(f"d{i}", f"a short text about the number {i}", {"i": i}) for i in range(12)]
-    index = Index.create(tmp_path / "i", documents[:3], encoder=encoder, bits=2, progress=False)
+    index = Index.create(tmp_path / "i", documents[:3], encoder=encoder, progress=False)
     index.add(documents[3:])
     index.merge(retrain=True, reencode=True)
     fresh = Index.create(tmp_path / "f", documents, encoder=encoder, codec=index.codec, progress=False)

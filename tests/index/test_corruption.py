@@ -54,7 +54,7 @@ def foreign(content: bytes) -> bytes:
 @pytest.mark.parametrize("damage", [truncate, lengthen, flip, flip_last, empty, foreign, None])
 def test_a_damaged_file_is_named(sound, tmp_path, damage):
     names = [file.relative_to(sound) for file in files_of(sound)]
-    assert len(names) == 1 + 7 + 2 * 2 + 2 * 18  # manifest, codec, deletions, segments
+    assert len(names) == 1 + 7 + 2 * 2 + 2 * 26  # manifest, codec, deletions, segments
     path = tmp_path / "my.index"
     shutil.copytree(sound, path)
     for name in names:
@@ -74,7 +74,7 @@ def test_a_damaged_file_is_named(sound, tmp_path, damage):
 
 def test_the_files_of_another_index_are_not_taken_for_its_own(sound, tmp_path, make_documents):
     other = tmp_path / "other.index"
-    Index.create_from_vectors(other, make_documents(40), vocabulary_size=50, texts=True, bits=4, progress=False)
+    Index.create_from_vectors(other, make_documents(40), vocabulary_size=50, texts=True, bits=2, progress=False)
     path = tmp_path / "my.index"
     shutil.copytree(sound, path)
     shutil.copy(other / "segment-000001-0000" / "residuals.npy", path / "segment-000001-0000")

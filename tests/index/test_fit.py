@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
-from colbert_prf import EncodedDocument, Index, OutgrownCodecWarning
+from colbert_prf import EncodedDocument, Index
+from colbert_prf.errors import OutgrownCodecWarning
 from colbert_prf.index.fit import distance_ratio
 
 DIM, LENGTH = 16, 20

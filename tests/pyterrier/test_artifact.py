@@ -12,7 +12,7 @@ pt = pytest.importorskip("pyterrier", reason="needs PyTerrier: pip install colbe
 
 import pandas as pd  # noqa: E402
 
-from colbert_prf import ColbertPRF, Index, InputError  # noqa: E402
+from colbert_prf import ColbertPRF, Index, InputError, Passages  # noqa: E402
 from colbert_prf.baselines import RM3  # noqa: E402
 from colbert_prf.errors import IndexFormatError  # noqa: E402
 from colbert_prf.pyterrier import ColbertIndex, ColbertIndexer  # noqa: E402
@@ -149,3 +149,16 @@ def test_what_an_indexer_gives_has_the_options_of_the_index(tmp_path):
     made = indexer.index(DOCUMENTS)
     assert (made.preset, made.threads) == ("paper", 1)
     assert made.indexer(threads=2).threads == 2
+
+
+def test_passages_are_grouped_by_document(tmp_path, encoder):
+    sentences = " ".join(f"Sentence {number} is about interest rates." for number in range(20))
+    texts = {"long": f"{sentences} Goldfish grow in a pond.", "tank": "The tank bombarded the troops."}
+    documents = [{"docno": docno, "text": text} for docno, text in texts.items()]
+    indexer = ColbertIndex(tmp_path / "my.index").indexer(bits=4, passages=Passages(40, 20), progress=False)
+    index = indexer.index(documents)
+    found = index.end_to_end(5, group="document").search("do fish grow")
+    assert found["docno"].tolist() == ["long", "tank"]
+    passages = index.end_to_end(5).search("do fish grow")["docno"]
+    assert passages[0].startswith("long#")
+    assert set(index.prf(num_results=5, group="document").search("do fish grow")["docno"]) == {"long", "tank"}

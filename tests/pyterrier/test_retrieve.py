@@ -158,3 +158,14 @@ def test_the_preset_of_the_paper_needs_sixteen_bits(index, queries):
 
     with pytest.raises(InputError, match="needs an index folder with bits=16"):
         ColbertIndex(index.path, preset="paper").end_to_end()(queries)
+
+
+def test_a_filter_holds_in_every_pipeline(index, queries):
+    where = {"length": {"<": 55}}
+    short = {"bank", "river", "shop"}
+    for pipeline in (index.end_to_end(8, where=where), index.prf(num_results=8, where=where, **SMALL)):
+        assert set(pipeline(queries)["docno"]) == short
+        assert pipeline != index.end_to_end(8)
+    # Fused, the search that feedback learns from would lose its filter.
+    pipeline = index.end_to_end(8, where=where) >> index.expand(**SMALL) >> index.end_to_end(8, where=where)
+    pd.testing.assert_frame_equal(pipeline.compile()(queries), pipeline(queries))

@@ -49,7 +49,9 @@ def test_other_defaults_leave_the_searcher_as_it_was(searcher):
     assert changed.with_defaults(feedback=None).k == 1
     changed.close()
     assert len(searcher.search("tank")) == 3
-    with pytest.raises(InputError, match="no default 'bits'; it has k, feedback, probes, rescore, threads"):
+    with pytest.raises(
+        InputError, match="no default 'bits'; it has k, feedback, probes, rescore, exact, where, group, threads"
+    ):
         searcher.with_defaults(bits=4)
 
 

@@ -167,7 +167,7 @@ def test_a_budget_that_is_given_is_kept(index):
 def test_a_folder_without_token_lists_opens_and_is_searched(index, tmp_path):
     """As an earlier release wrote it."""
     manifest = index.snapshot.manifest
-    shutil.copytree(index._layout.path, tmp_path / "old.index")
+    shutil.copytree(index.path, tmp_path / "old.index")
     names = ("token_lists", "token_list_offsets")
     files = [{name: info for name, info in one.files.items() if name not in names} for one in manifest.segments]
     segments = [replace(one, files=kept) for one, kept in zip(manifest.segments, files, strict=True)]

@@ -21,9 +21,6 @@ import numpy as np
 from index_kinds import KINDS, Counts
 
 from colbert_prf import (
-    BM25,
-    RM3,
-    AverageFeedback,
     CentroidPRF,
     ColbertPRF,
     ColbertPrfError,
@@ -33,8 +30,8 @@ from colbert_prf import (
     Index,
     Retriever,
     Searcher,
-    SingleVector,
 )
+from colbert_prf.baselines import BM25, RM3, AverageFeedback, SingleVector
 
 DIM, VOCABULARY, K = 16, 50, 10
 
@@ -47,7 +44,10 @@ def encoded(seed: int, length: int) -> EncodedDocument:
 
 
 def documents(first: int, count: int) -> list[tuple]:
-    return [(f"d{n}", encoded(n, n % 9), f"text {n}", {"number": n}) for n in range(first, first + count)]
+    return [
+        (f"d{n}", encoded(n, n % 9), f"text {n}", {"number": n, "name": f"n{n % 3}"})
+        for n in range(first, first + count)
+    ]
 
 
 def create(path: Path, kind: str) -> None:
@@ -163,12 +163,17 @@ def use_vectors(path: Path, attempt: Attempts) -> None:
         for hit in ranking:
             attempt(searcher.explain, query, hit.doc_id)
 
+    def select(searcher: Searcher, where: dict) -> None:
+        assert len(searcher.search(query, K, where=where)) <= K
+
     def use_open(index: Index) -> None:
         searcher = Searcher(index, threads=1)
         for probes in (None, 1, 1000):
             attempt(search, searcher, probes)
         for feedback in (ColbertPRF(), ColbertPRF(weighting="ictf"), CentroidPRF()):
             attempt(search, searcher, None, feedback)
+        for where in ({"number": {">": 9}}, {"name": {"<=": "n1"}}):
+            attempt(select, searcher, where)
         attempt(score, index)
         attempt(read, index, searcher)
         attempt(index.document_frequency, np.arange(VOCABULARY))

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from colbert_prf import EncodedDocument, Index, LexicalIndex
+from colbert_prf import EncodedDocument, Index
+from colbert_prf.baselines import LexicalIndex
 from colbert_prf.baselines.lexical import Analyzer
 from colbert_prf.baselines.single_vector import VectorEncoder, VectorIndex
 

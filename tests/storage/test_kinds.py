@@ -15,21 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from index_kinds import DIM, KINDS, Counts, contents
 
-from colbert_prf import (
-    BM25,
-    Index,
-    IndexFormatError,
-    IndexMismatchError,
-    InputError,
-    LexicalIndex,
-    SingleVector,
-    StorageError,
-    Verification,
-)
+from colbert_prf import Index, InputError
+from colbert_prf.baselines import BM25, LexicalIndex, SingleVector
 from colbert_prf.baselines.single_vector import VectorIndex
+from colbert_prf.errors import IndexFormatError, IndexMismatchError, StorageError
+from colbert_prf.index import Verification
 from colbert_prf.storage.json_form import _text
 
-pytestmark = pytest.mark.filterwarnings("ignore::colbert_prf.OutgrownCodecWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::colbert_prf.errors.OutgrownCodecWarning")
 
 START = [("a", "1 2 2"), ("b", "3"), ("c", "4 4 1")]
 TEXTS = st.lists(st.integers(0, DIM - 1).map(str), min_size=1, max_size=4).map(" ".join)

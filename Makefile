@@ -1,4 +1,5 @@
 # make demo       see passages found for questions, with nothing but Python and pip on the machine
+# make page       the same passages in a browser: serves the page at http://127.0.0.1:8000
 # make test       the tests, except those marked slow
 # make test-slow  the slow tests: processes, training, kills and damage
 # make check      lint, types, and the order of the rooms
@@ -15,10 +16,13 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 # A worker per core, at most four: each loads the encoder. The tests of a file share what they make, so they stay together.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: demo test test-slow check docs clean
+.PHONY: demo page test test-slow check docs clean
 
 demo: $(VENV)/core.installed
 	@$(BIN)/colbert-prf demo
+
+page: $(VENV)/server.installed
+	@$(BIN)/colbert-prf serve --demo
 
 test: $(VENV)/$(EXTRAS).installed
 	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
@@ -44,6 +48,11 @@ $(BIN)/python:
 $(VENV)/core.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing colbert-prf into $(VENV) ..."
 	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/server.installed: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing colbert-prf with [server] into $(VENV) ..."
+	@$(PIP) --editable ".[server]"
 	@touch $@
 
 $(VENV)/docs.installed: pyproject.toml constraints.txt | $(BIN)/python

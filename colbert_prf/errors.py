@@ -12,6 +12,7 @@
     │   ├── IndexFormatError  a file is missing, damaged, foreign or of another format version
     │   ├── IndexLockedError  another writer is at work
     │   └── IndexMismatchError  the index was made with another model, or from other documents
+    ├── ServiceError          a server refused a request, or cannot be reached
     └── MissingExtraError     an optional dependency is not installed
 
     UserWarning
@@ -37,6 +38,7 @@ __all__ = [
     "ModelError",
     "OutgrownCodecWarning",
     "ProjectionError",
+    "ServiceError",
     "StorageError",
     "TextError",
     "require_positive",
@@ -119,6 +121,30 @@ class IndexLockedError(StorageError):
 
 class IndexMismatchError(StorageError):
     """The index was made with another model, or a build is resumed with other documents or settings."""
+
+
+class ServiceError(ColbertPrfError):
+    """A server refused a request, or cannot be reached.
+
+    Parameters
+    ----------
+    message
+        What was wrong, what was found and what to do.
+    status
+        Of HTTP; None if there was no answer.
+    code
+        The server's word for it, such as ``unknown_index``.
+
+    Examples
+    --------
+    >>> ServiceError("there is no index 'fish'", status=404, code="unknown_index").code
+    'unknown_index'
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, code: str = "unreachable") -> None:
+        self.status = status
+        self.code = code
+        super().__init__(message)
 
 
 class DatasetWarning(UserWarning):

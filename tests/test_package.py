@@ -24,6 +24,10 @@ HEAVY = [
     "ir_measures",
     "pyterrier",
     "pandas",
+    "fastapi",
+    "httpx",
+    "pydantic",
+    "mcp",
 ]
 
 

@@ -30,6 +30,8 @@ ROOMS = [
     "training",
     "pyterrier",
     "demo",
+    "server",
+    "client",
     "cli",
     "__main__",
 ]

@@ -18,9 +18,11 @@ from colbert_prf.cli.experiment import experiment
 from colbert_prf.cli.export import export
 from colbert_prf.cli.index import add, delete, index, merge, upsert, verify
 from colbert_prf.cli.info import info
+from colbert_prf.cli.mcp import mcp
 from colbert_prf.cli.plot import plot
 from colbert_prf.cli.run import run
 from colbert_prf.cli.search import search
+from colbert_prf.cli.serve import serve
 from colbert_prf.cli.sweep import sweep
 from colbert_prf.cli.term_weights import term_weights
 from colbert_prf.cli.train import train
@@ -50,6 +52,8 @@ for command in (
     demo,
     index,
     search,
+    serve,
+    mcp,
     bm25,
     plot,
     add,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby, zip_longest
 from typing import Any
 
@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from colbert_prf.types import Expansion, ExpansionVector, Hit, Ranking
+from colbert_prf.search.spelling import Spelling, likely_ids, likely_words, ranks_before
+from colbert_prf.types import Expansion, Hit, Ranking
 
 __all__ = [
+    "Spelling",
     "expansion_as_dict",
     "expansion_words",
     "likely_ids",
@@ -23,38 +25,15 @@ __all__ = [
     "weighed",
 ]
 
-Spelling = Callable[[Iterable[int]], list[str]]
-
-HALF, LEAST, MOST = 0.5, 0.2, 2
-"""A token is shown beside the likeliest if at least half as likely, and by two neighbours of ten; two in all."""
-
 
 def moves(ranking: Ranking) -> list[str]:
     """How each hit moved since the first pass: ``↑3``, ``↓1``, ``=``, or ``new`` where it was not there.
 
     Empty strings where there was no feedback.
     """
-    if ranking.before is None:
+    if (before := ranks_before(ranking)) is None:
         return [""] * len(ranking)
-    ranks = {doc_id: rank for rank, doc_id in enumerate(ranking.before.doc_ids)}
-    return [_move(ranks.get(hit.doc_id), rank) for rank, hit in enumerate(ranking)]
-
-
-def likely_ids(vector: ExpansionVector) -> list[int]:
-    """The tokens an added vector is shown with."""
-    least = max(HALF * vector.probability, LEAST)
-    others = [token_id for token_id, probability in vector.likely if probability >= least]
-    return list(dict.fromkeys([vector.token_id, *others]))[:MOST]
-
-
-def likely_words(vector: ExpansionVector, tokens: Spelling) -> str:
-    """Spell an added vector as the paper does: ``tank``, or ``(swiss|switzerland)`` where several are likely.
-
-    >>> likely_words(ExpansionVector(1, ((1, 0.5), (2, 0.3), (3, 0.2)), 1.0, 1.0), lambda ids: ["swiss", "swede"])
-    '(swiss|swede)'
-    """
-    words = tokens(likely_ids(vector))
-    return words[0] if len(words) == 1 else f"({'|'.join(words)})"
+    return [_move(rank_before, rank) for rank, rank_before in enumerate(before, start=1)]
 
 
 def expansion_words(expansion: Expansion, tokens: Spelling) -> list[str]:

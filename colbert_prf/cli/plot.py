@@ -10,19 +10,17 @@ import click
 import numpy as np
 
 from colbert_prf.cli.corpus import Reading, corpus_options
-from colbert_prf.cli.expansion import likely_ids, likely_words
 from colbert_prf.cli.feedback import feedback_from, marking_options, tuning_option
 from colbert_prf.cli.output import json_option, model_option, print_json
 from colbert_prf.cli.search import open_source
 from colbert_prf.encoder import Encoder
-from colbert_prf.errors import InputError
 from colbert_prf.feedback import ColbertPRF
-from colbert_prf.feedback.weighting import inverse_frequency
-from colbert_prf.index.collection import DocumentVectors
 from colbert_prf.plots import Contrast, Panel, plot_expansion, save_figure
 from colbert_prf.plots.files import check_figure_path
+from colbert_prf.plots.plane import Plane, feedback_plane, is_word
 from colbert_prf.search.searcher import Searcher
-from colbert_prf.types import EncodedQuery, Expansion
+from colbert_prf.search.spelling import likely_words
+from colbert_prf.types import Expansion
 
 __all__ = ["plot"]
 
@@ -74,30 +72,30 @@ def plot(
     searcher = Searcher(open_source(source, reading, model))
     encoder = searcher.encoder
     encoded = encoder.encode_query(query)
-    found = searcher.search(encoded, max(method.feedback_docs for method, _ in methods) + len(non_relevant))
-    expansions = [
-        method.expand(encoded, relevant or found, searcher.index, non_relevant=non_relevant) for method, _ in methods
-    ]
-    if not len(expansions[0].feedback):
-        raise InputError("there is nothing to learn from: the index has no passage with vectors")
+    plane = feedback_plane(
+        searcher,
+        encoded,
+        [method for method, _ in methods],
+        relevant=relevant,
+        non_relevant=non_relevant,
+        compare=compare,
+    )
     panels = [
         _panel(expansion, method.clusters, count, encoder)
-        for expansion, (method, count) in zip(expansions, methods, strict=True)
+        for expansion, (method, count) in zip(plane.expansions, methods, strict=True)
     ]
-    collection = searcher.index.snapshot
-    feedback = collection.vectors_of(collection.positions(expansions[0].feedback))
-    words = _words_of(encoded, encoder)
+    words = is_word(encoded, encoder)
     figure = plot_expansion(
         query,
         encoded.vectors[words],
         encoder.tokens(encoded.token_ids[words].tolist()),
-        feedback.vectors,
+        plane.feedback.vectors,
         panels,
         augmentation=encoded.vectors[~words],
-        contrast=_contrast(compare, encoded, expansions, feedback, searcher) if compare else None,
+        contrast=_contrast(compare, plane, encoder) if compare else None,
     )
     save_figure(figure, path)
-    _report(path, expansions, panels, as_json)
+    _report(path, plane.expansions, panels, as_json)
 
 
 def _method(options: dict[str, Any]) -> tuple[ColbertPRF, int]:
@@ -107,13 +105,6 @@ def _method(options: dict[str, Any]) -> tuple[ColbertPRF, int]:
     assert isinstance(asked, ColbertPRF)
     assert isinstance(every, ColbertPRF)
     return every, asked.expansion_vectors
-
-
-def _words_of(query: EncodedQuery, encoder: Encoder) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which vectors of a query are of its text, not of what it was filled up with."""
-    augmenting = encoder.settings.augment_to > 0
-    spelled = encoder.tokens(query.token_ids.tolist())
-    return np.array([not (augmenting and token == encoder.settings.augment_token) for token in spelled], np.bool_)
 
 
 def _panel(expansion: Expansion, clusters: int, count: int, encoder: Encoder) -> Panel:
@@ -127,28 +118,14 @@ def _panel(expansion: Expansion, clusters: int, count: int, encoder: Encoder) ->
     )
 
 
-def _contrast(
-    text: str, query: EncodedQuery, expansions: Sequence[Expansion], feedback: DocumentVectors, searcher: Searcher
-) -> Contrast:
-    """The vectors of a text, those marked whose word the query, a centroid or a passage has too."""
-    encoder, collection = searcher.encoder, searcher.index.snapshot
-    document = next(encoder.encode_documents([text]))
-    known = {*query.token_ids.tolist(), *feedback.token_ids.tolist()} - encoder.special_ids
-    known.update(
-        token_id for expansion in expansions for vector in expansion.vectors for token_id in likely_ids(vector)
-    )
-    words = encoder.tokens(document.token_ids.tolist())
-    common = [
-        token_id in known and any(map(str.isalnum, word))
-        for token_id, word in zip(document.token_ids, words, strict=True)
-    ]
-    rarity = inverse_frequency(collection.document_frequencies, document.token_ids, collection.num_documents)
-    # Of the words in common those that tell passages apart: "tank", not "the".
-    least = rarity[common].max(initial=0) / 2
-    shared = {place: words[place] for place in np.flatnonzero(common).tolist() if rarity[place] >= least}
-    twins = feedback.vectors[np.isin(feedback.token_ids, document.token_ids[list(shared)])]
+def _contrast(text: str, plane: Plane, encoder: Encoder) -> Contrast:
+    """The text to compare with, as the figure shows it."""
+    assert plane.comparison is not None  # a text was given
+    document, shared, twins = plane.comparison.document, plane.comparison.shared, plane.comparison.twins
+    words = encoder.tokens(document.token_ids[shared].tolist())
     short = text if len(text) <= LEGEND_CHARACTERS else text[:LEGEND_CHARACTERS].rsplit(" ", 1)[0] + " …"
-    return Contrast(f"“{short}”", document.vectors, shared, twins)
+    labels = dict(zip(shared.tolist(), words, strict=True))
+    return Contrast(f"“{short}”", document.vectors, labels, plane.feedback.vectors[twins])
 
 
 def _report(path: Path, expansions: Sequence[Expansion], panels: Sequence[Panel], as_json: bool) -> None:

@@ -14,9 +14,8 @@ from rich.console import Console
 from colbert_prf.cli.expansion import print_expansion
 from colbert_prf.cli.output import print_explanation, print_json, print_ranking, ranking_as_dict
 from colbert_prf.errors import InputError
-from colbert_prf.feedback import Feedback
-from colbert_prf.search.searcher import Searcher
-from colbert_prf.types import Hit, Ranking
+from colbert_prf.search.spelling import Spelling
+from colbert_prf.types import Explanation, Hit, Ranking
 
 __all__ = ["FORMATS", "Shown", "print_rankings"]
 
@@ -25,22 +24,16 @@ CSV_COLUMNS = ("query_id", "rank", "doc_id", "passage_id", "score", "text")
 
 
 class Shown(NamedTuple):
-    """A query and what was found for it."""
+    """A query, what was found for it, what spells its token ids, and the explanations if there are any."""
 
     query_id: str
     text: str
     ranking: Ranking
+    tokens: Spelling
+    explanations: list[Explanation]
 
 
-def print_rankings(
-    output: Console,
-    found: Iterable[Shown],
-    form: str,
-    searcher: Searcher,
-    *,
-    explain: bool = False,
-    feedback: Feedback | None = None,
-) -> None:
+def print_rankings(output: Console, found: Iterable[Shown], form: str, *, explain: bool = False, tag: str = "") -> None:
     """Print rankings, each as soon as it is there, except as JSON.
 
     Parameters
@@ -51,25 +44,22 @@ def print_rankings(
         The rankings.
     form
         One of ``FORMATS``.
-    searcher
-        What found them.
     explain
         Whether to say why each passage was found.
-    feedback
+    tag
         For the last column of a TREC run.
     """
 
     def as_dict(one: Shown) -> dict[str, Any]:
-        return {"query_id": one.query_id, **_as_dict(one, searcher, explain=explain)}
+        return {"query_id": one.query_id, **_as_dict(one, explain=explain)}
 
     if form == "json":
         print_json([as_dict(one) for one in found])
     elif form == "csv":
         click.echo(_csv_line(CSV_COLUMNS), nl=False)
-    tag = _tag(searcher, feedback) if form == "trec" else ""
     for one in found if form != "json" else ():
         if form == "table":
-            _print_table(output, one, searcher, explain=explain)
+            _print_table(output, one, explain=explain)
         elif form == "jsonl":
             click.echo(json.dumps(as_dict(one), ensure_ascii=False))
         else:
@@ -77,24 +67,21 @@ def print_rankings(
             click.echo("".join(lines), nl=False)
 
 
-def _as_dict(one: Shown, searcher: Searcher, *, explain: bool) -> dict[str, Any]:
-    ranking, index = one.ranking, searcher.index
-    explanations = [searcher.explain(ranking.encoded_query, _passage(hit)) for hit in ranking] if explain else None
-    spelled = ranking_as_dict(ranking, text=one.text, tokens=searcher.encoder.tokens, explanations=explanations)
-    positions = index.positions([_passage(hit) for hit in ranking]).tolist()
-    for hit, shown, position in zip(ranking, spelled["hits"], positions, strict=True):
+def _as_dict(one: Shown, *, explain: bool) -> dict[str, Any]:
+    explanations = one.explanations if explain else None
+    spelled = ranking_as_dict(one.ranking, text=one.text, tokens=one.tokens, explanations=explanations)
+    for hit, shown in zip(one.ranking, spelled["hits"], strict=True):
         shown |= {"passage_id": hit.passage_id} if hit.passage_id else {}
-        shown["metadata"] = index.metadata(position)
+        shown["metadata"] = hit.metadata
     return spelled
 
 
-def _print_table(output: Console, one: Shown, searcher: Searcher, *, explain: bool) -> None:
+def _print_table(output: Console, one: Shown, *, explain: bool) -> None:
     print_ranking(output, one.ranking, text=one.text)
     if explain:
-        tokens = searcher.encoder.tokens
-        print_expansion(output, one.ranking, tokens)
-        for hit in one.ranking:
-            print_explanation(output, searcher.explain(one.ranking.encoded_query, _passage(hit)), tokens)
+        print_expansion(output, one.ranking, one.tokens)
+        for explanation in one.explanations:
+            print_explanation(output, explanation, one.tokens)
 
 
 def _csv_lines(one: Shown) -> Iterable[str]:
@@ -114,12 +101,6 @@ def _trec_lines(one: Shown, tag: str) -> Iterable[str]:
             if not value or any(map(str.isspace, value)):
                 raise InputError(f"the id {value!r} has a space in it, which ends a column of TREC; take --format csv")
         yield f"{one.query_id} Q0 {hit.doc_id} {rank} {hit.score!r} {tag}\n"
-
-
-def _tag(searcher: Searcher, feedback: Feedback | None) -> str:
-    from colbert_prf.experiments.run import tag_of
-
-    return tag_of(feedback, preset=searcher.preset)
 
 
 def _passage(hit: Hit) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ from colbert_prf.cli.corpus import Reading, corpus_options, documents_of
 from colbert_prf.cli.feedback import feedback_from, feedback_options, marking_options, text_options
 from colbert_prf.cli.output import console, json_option, model_option
 from colbert_prf.cli.rankings import FORMATS, Shown, print_rankings
+from colbert_prf.cli.remote import Answer, is_address, search_remotely
 from colbert_prf.cli.where import where_option
 from colbert_prf.encoder import Encoder
+from colbert_prf.experiments.run import tag_of
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.search.searcher import PRESETS, Preset, Searcher
+from colbert_prf.types import Ranking
 
 __all__ = ["group_option", "open_source", "search"]
 
@@ -81,10 +85,11 @@ def search(
     with_passages: bool,
     **options: Any,
 ) -> None:
-    """Search SOURCE, an index folder or a file of passages, for each of QUERIES.
+    """Search SOURCE, an index folder, a file of passages or an index of a server, for each of QUERIES.
 
     An index is made with `colbert-prf index`. A file may be anything that command reads; it is encoded anew on each
-    call and scored exactly, which suits up to a few thousand passages.
+    call and scored exactly, which suits up to a few thousand passages. An index of `colbert-prf serve` is addressed as
+    http://host:port/NAME; COLBERT_PRF_READ_KEY in the environment is its key.
 
     With --feedback the query is expanded with vectors learned from the best passages, or from those you mark, and
     searched again; each hit is shown with its move: ↑3, ↓1, =, or new where the first pass had it not among its best.
@@ -102,6 +107,7 @@ def search(
       colbert-prf search my.index "do goldfish grow" --feedback prf --feedback-text "A pond lets carp grow larger."
       colbert-prf search my.index "do goldfish grow" --preset paper
       colbert-prf search my.index "xylophone" --exact
+      colbert-prf search http://127.0.0.1:8000/my "do goldfish grow"
       zcat corpus.jsonl.gz | colbert-prf search - "do goldfish grow" --json
     """
     if with_passages and not feedback_text:
@@ -112,9 +118,31 @@ def search(
     feedback = feedback_from({**options, **given, "feedback_text": feedback_text})
     given |= {"feedback_texts": feedback_text, "with_passages": with_passages, "feedback": feedback}
     given |= {"where": where, "group": group, "exact": exact}
-    searcher = Searcher(open_source(source, reading, model), preset=preset)
-    found = (Shown(query_id, text, searcher.search(text, k, **given)) for query_id, text in asked.items())
-    print_rankings(console(), found, form, searcher, explain=explain, feedback=feedback)
+    if is_address(source):
+        _refuse_local(preset, group, model)
+        key = os.environ.get("COLBERT_PRF_READ_KEY")
+        answers = search_remotely(source, asked.values(), k, key=key, explain=explain, **given)
+    else:
+        searcher = Searcher(open_source(source, reading, model), preset=preset)
+        answers = (_answer(searcher, searcher.search(text, k, **given), explain) for text in asked.values())
+    found = (
+        Shown(query_id, text, answer.ranking, answer.tokens, answer.explanations)
+        for (query_id, text), answer in zip(asked.items(), answers, strict=True)
+    )
+    print_rankings(console(), found, form, explain=explain, tag=tag_of(feedback, preset=preset))
+
+
+def _answer(searcher: Searcher, ranking: Ranking, explain: bool) -> Answer:
+    """A ranking of an index that is here, with what shows it."""
+    passages = [hit.passage_id or hit.doc_id for hit in ranking] if explain else []
+    explanations = [searcher.explain(ranking.encoded_query, passage) for passage in passages]
+    return Answer(ranking, searcher.encoder.tokens, explanations)
+
+
+def _refuse_local(preset: Preset, group: str | None, model: str | None) -> None:
+    for flag, given in (("--preset", preset != "default"), ("--group", group), ("--model", model)):
+        if given:
+            raise click.UsageError(f"{flag} does not apply to an index of a server.")
 
 
 def _queries(queries: tuple[str, ...], topics: str | None) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from colbert_prf.encoder.settings import ModelSettings
 from colbert_prf.encoder.text import valid_document, valid_query
 from colbert_prf.errors import ModelError
 
-__all__ = ["Tokenization", "Tokenized"]
+__all__ = ["TokenSpans", "Tokenization", "Tokenized"]
 
 
 class Tokenized(NamedTuple):
@@ -25,6 +25,20 @@ class Tokenized(NamedTuple):
     attention_mask: npt.NDArray[np.int64]
     kept: npt.NDArray[np.bool_]
     """Which tokens get a vector."""
+
+
+class TokenSpans(NamedTuple):
+    """Where the tokens of a document that get a vector stand in its text.
+
+    Offsets count characters from 0, ends come after the last one; both are -1 for a token that is not in the text.
+    """
+
+    token_ids: npt.NDArray[np.int64]
+    """Of shape (num_tokens,)."""
+    tokens: npt.NDArray[np.int64]
+    """Start and end of each token, of shape (num_tokens, 2)."""
+    words: npt.NDArray[np.int64]
+    """Start and end of the word that each token is a part of, of shape (num_tokens, 2)."""
 
 
 class Tokenization:
@@ -99,6 +113,28 @@ class Tokenization:
         copy = Tokenizer.from_str(self._documents.to_str())
         copy.no_truncation()
         return copy
+
+    def spans(self, text: str) -> TokenSpans:
+        """Where the tokens of :meth:`document` stand in ``text``, in which a lone surrogate is one character."""
+        prefix, text = self.settings.document_prefix, valid_document(text)
+        encoded = self._documents.encode(prefix + text)
+        words: dict[int, tuple[int, int]] = {}
+        for word, (start, end) in zip(encoded.word_ids, encoded.offsets, strict=True):
+            if word is not None:
+                first, last = words.get(word, (start, end))
+                words[word] = min(first, start), max(last, end)
+        offsets = encoded.offsets
+        whole = [
+            offset if word is None else words[word] for word, offset in zip(encoded.word_ids, offsets, strict=True)
+        ]
+        ids = np.array(encoded.ids, dtype=np.int64)
+        tokens, wholes = (np.array(spans, dtype=np.int64).reshape(-1, 2) - len(prefix) for spans in (offsets, whole))
+        outside = (
+            np.array(encoded.special_tokens_mask, dtype=np.bool_) | (tokens[:, 0] < 0) | (tokens[:, 0] >= tokens[:, 1])
+        )
+        tokens[outside] = wholes[outside] = -1
+        kept = ~np.isin(ids, self._skipped)
+        return TokenSpans(ids[kept], tokens[kept], np.maximum(wholes[kept], -1))
 
     def _ids(self, tokens: Iterable[str]) -> set[int]:
         found = {token: self._documents.token_to_id(token) for token in tokens}

@@ -14,7 +14,6 @@ from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, Expansion, Hit, M
 from colbert_prf.cli import cli
 from colbert_prf.cli.expansion import expansion_words, likely_words, moves, places, print_expansion
 from colbert_prf.cli.feedback import feedback_from
-from colbert_prf.cli.plot import _contrast
 from colbert_prf.search.searcher import Searcher
 from colbert_prf.types import ExpansionVector
 
@@ -29,11 +28,6 @@ WORDS = ["[CLS]", "swiss", "switzerland", "potato", "cheese"]
 
 def spell(token_ids) -> list[str]:
     return [WORDS[token_id] for token_id in token_ids]
-
-
-def token_ids_of(encoder, text: str) -> list[int]:
-    """Of the words, without the markers."""
-    return [int(i) for i in next(encoder.encode_documents([text])).token_ids if i not in encoder.special_ids]
 
 
 def ranking_of(*doc_ids: str, **more) -> Ranking:
@@ -235,15 +229,3 @@ def test_plot_refuses_a_bad_name_before_it_reads_anything(name, message):
     done = CliRunner().invoke(cli, ["plot", "nowhere.tsv", QUESTION, "-o", name])
     assert done.exit_code == 1
     assert message in str(done.exception)
-
-
-def test_of_the_shared_words_those_that_say_something_are_marked(encoder):
-    searcher = Searcher(MemoryIndex.create(CORPUS.items(), encoder=encoder, progress=False))
-    source, query = searcher.index.snapshot, encoder.encode_query(QUESTION)
-    feedback = source.vectors_of(source.positions(["fish"]))
-    contrast = _contrast("The tank fired if the gold was gone.", query, [Expansion(query)], feedback, searcher)
-    # "the" and "." are in two passages of three, "gold" as well; "tank" and "if" in one.
-    assert list(contrast.shared.values()) == ["tank", "if"]
-    assert encoder.tokens(token_ids_of(encoder, CORPUS["fish"])).count("tank") == 1
-    places = [place for place, token in enumerate(encoder.tokens(feedback.token_ids)) if token in ("tank", "if")]
-    assert contrast.twins == pytest.approx(feedback.vectors[places])

@@ -75,3 +75,33 @@ def test_saving_and_reading_is_identity(tmp_path):
     after = Tokenization.from_file(tmp_path / "tokenizer.json", before.settings)
     for one, other in zip(before.query("gold"), after.query("gold"), strict=True):
         assert np.array_equal(one, other)
+
+
+def test_spans_show_each_token_and_its_word_in_the_text(encoder):
+    text = "Crèates 😀 mkdtemp."
+    spans = encoder.tokenization.spans(text)
+    shown = [
+        (token, text[start:end], text[first:last])
+        for token, (start, end), (first, last) in zip(
+            encoder.tokens(spans.token_ids), spans.tokens.tolist(), spans.words.tolist(), strict=True
+        )
+        if start >= 0
+    ]
+    assert shown == [
+        ("creates", "Crèates", "Crèates"),
+        ("[UNK]", "😀", "😀"),
+        ("mk", "mk", "mkdtemp"),
+        ("##dt", "dt", "mkdtemp"),
+        ("##em", "em", "mkdtemp"),
+        ("##p", "p", "mkdtemp"),
+        (".", ".", "."),
+    ]
+    assert spans.tokens.tolist()[:2] == [[-1, -1], [-1, -1]], "[CLS] and the marker are not in the text"
+
+
+@pytest.mark.parametrize("text", ["", "  a\tb ", "[MASK] in a text", "gold\ud800fish", "long " * 300])
+def test_spans_are_of_the_tokens_that_get_a_vector(encoder, text):
+    spans, tokenized = encoder.tokenization.spans(text), encoder.tokenization.document(text)
+    assert spans.token_ids.tolist() == tokenized.input_ids[tokenized.kept].tolist()
+    assert spans.tokens.shape == spans.words.shape == (len(spans.token_ids), 2)
+    assert spans.tokens.max() <= len(text)

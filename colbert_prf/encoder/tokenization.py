@@ -104,6 +104,16 @@ class Tokenization:
         ids = _encode(self._documents, self.settings.document_prefix + valid_document(text))
         return Tokenized(ids, np.ones_like(ids), ~np.isin(ids, self._skipped))
 
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Where each token of a whole text begins and ends, without markers and however long it is."""
+        return list(self._whole.encode(valid_document(text), add_special_tokens=False).offsets)
+
+    @cached_property
+    def _whole(self) -> Tokenizer:
+        copy = Tokenizer.from_str(self._documents.to_str())
+        copy.no_truncation()
+        return copy
+
     def spans(self, text: str) -> TokenSpans:
         """Where the tokens of :meth:`document` stand in ``text``, in which a lone surrogate is one character."""
         prefix, text = self.settings.document_prefix, valid_document(text)
@@ -125,16 +135,6 @@ class Tokenization:
         tokens[outside] = wholes[outside] = -1
         kept = ~np.isin(ids, self._skipped)
         return TokenSpans(ids[kept], tokens[kept], np.maximum(wholes[kept], -1))
-
-    def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Where each token of a whole text begins and ends, without markers and however long it is."""
-        return list(self._whole.encode(valid_document(text), add_special_tokens=False).offsets)
-
-    @cached_property
-    def _whole(self) -> Tokenizer:
-        copy = Tokenizer.from_str(self._documents.to_str())
-        copy.no_truncation()
-        return copy
 
     def _ids(self, tokens: Iterable[str]) -> set[int]:
         found = {token: self._documents.token_to_id(token) for token in tokens}

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 from colbert_prf.errors import InputError, MissingExtraError, ServiceError
 from colbert_prf.feedback import Feedback
 from colbert_prf.feedback.methods import METHODS
+from colbert_prf.search.grouping import Group
 
 try:
     import httpx
@@ -56,6 +57,7 @@ class SearchOptions(TypedDict, total=False):
     feedback_texts: Sequence[str]
     with_passages: bool
     where: Mapping[str, Any] | None
+    group: Group | None
     explain: bool
     texts: bool
     fields: Sequence[str]

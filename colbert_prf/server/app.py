@@ -58,7 +58,7 @@ def create_app(indexes: Indexes, settings: ServerSettings | None = None) -> Fast
     _add_probes(app, service)
     if PAGE.is_dir():
         app.router.routes.append(_PageMount("/", _Page(directory=PAGE, html=True), name="page"))
-    app.add_middleware(Requests, settings=service.settings, metrics=service.metrics)
+    app.add_middleware(Requests, settings=service.settings, metrics=service.metrics, queue=service.queue)
     return app
 
 

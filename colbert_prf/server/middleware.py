@@ -15,12 +15,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from colbert_prf.server.errors import ApiError, error_response
 from colbert_prf.server.metrics import Metrics
 from colbert_prf.server.settings import ServerSettings
+from colbert_prf.server.work_queue import WorkQueue
 
 __all__ = ["ACCESS_LOG", "Requests"]
 
 ACCESS_LOG = logging.getLogger("colbert_prf.server.access")
 LOG = logging.getLogger("colbert_prf.server")
 _REQUEST_ID = re.compile(rb"[\w.:+/=-]{1,128}", re.ASCII)
+_SEARCH = re.compile(r"/v1/indexes/[^/]+/(search|explain|expand|plane)")
 _HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
 
 
@@ -35,12 +37,15 @@ class Requests:
         The limits of bodies.
     metrics
         Where requests are counted.
+    queue
+        Of the searches: if it is full a search is refused before its body is read.
     """
 
-    def __init__(self, app: ASGIApp, *, settings: ServerSettings, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, *, settings: ServerSettings, metrics: Metrics, queue: WorkQueue) -> None:
         self._app = app
         self._settings = settings
         self._metrics = metrics
+        self._queue = queue
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -81,6 +86,12 @@ class Requests:
         if not declared.isdigit() or int(declared) > limit:
             await error_response(too_large)(scope, receive, send)
             return
+        if scope["method"] == "POST" and _SEARCH.fullmatch(scope["path"]):
+            try:
+                self._queue.check_room()
+            except ApiError as full:
+                await error_response(full)(scope, receive, send)
+                return
         received = 0
 
         async def receive_counted() -> Message:

@@ -23,7 +23,6 @@ from colbert_prf.server.schemas import (
     PlaneRequest,
     QueryPoint,
 )
-from colbert_prf.server.searching import filter_options
 
 __all__ = ["plane"]
 
@@ -43,7 +42,7 @@ def plane(generation: Generation, request: PlaneRequest) -> dict[str, Any]:
         relevant=marks.relevant,
         non_relevant=marks.non_relevant,
         compare=request.compare,
-        **filter_options(request.where),
+        where=request.where,
     )
     place = found.projection
     words, feedback = query_tokens(query, encoder), found.feedback

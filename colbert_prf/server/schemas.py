@@ -53,7 +53,7 @@ Where = Annotated[
     Annotated[dict[str, Any], AfterValidator(_writable)] | None,
     Field(
         default=None,
-        description="A filter on metadata, as data: only documents that pass may be found. See `docs/guide/server.md`.",
+        description="A filter on metadata, as data: only documents that pass may be found: `docs/guide/filters.md`.",
         examples=[{"year": {">=": 1999}}],
     ),
 ]
@@ -167,6 +167,9 @@ class SearchRequest(_QueryRequest):
     )
     probes: int | None = Field(default=None, ge=1, le=2**31 - 1, description="Centroids per query vector, colbert.")
     rescore: int | None = Field(default=None, ge=1, le=100_000, description="Documents scored exactly, colbert.")
+    group: Literal["document"] | None = Field(
+        default=None, description="Rank documents by their best passage, of an index of passages; colbert."
+    )
     exact: bool = Field(
         default=False, description="Score every document exactly, colbert. Not with `probes` or `rescore`."
     )
@@ -315,6 +318,7 @@ class SearchHit(_Answer):
 
     rank: int = Field(description="From 1.")
     doc_id: str
+    passage_id: str | None = Field(default=None, description="With `group`: the best passage of the document.")
     score: float
     text: str | None = Field(default=None, description="Null if not asked for or if the index keeps no texts.")
     metadata: dict[str, Any] | None = Field(default=None, description="The `fields` asked for.")

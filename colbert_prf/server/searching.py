@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from typing import Any, Literal
 
 from colbert_prf.baselines.fusion import Fusion
@@ -37,7 +36,7 @@ from colbert_prf.server.schemas import (
 )
 from colbert_prf.types import Expansion, Ranking
 
-__all__ = ["expand", "explain", "filter_options", "metadata_of", "search", "timings_of"]
+__all__ = ["expand", "explain", "metadata_of", "search", "timings_of"]
 
 FUSED = 100
 """Hits of each system that are fused, at least."""
@@ -50,6 +49,8 @@ def search(generation: Generation, request: SearchRequest) -> list[SearchResult]
     """Answer one query or several."""
     queries = _queries(request)
     _check(request.method, request.feedback, request.where, explain=request.explain)
+    if request.group is not None and request.method != "colbert":
+        raise InputError(f"the method {request.method!r} does not group; leave group out, or use colbert")
     rankings = _rankings(generation, request, queries)
     return [_result(generation, request, text, ranking) for text, ranking in zip(queries, rankings, strict=True)]
 
@@ -134,20 +135,12 @@ def _check(
         raise InputError(f"the method {method!r} takes no filter; leave where out, or use colbert")
 
 
-def filter_options(where: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What a search takes for a filter given as data."""
-    if where is None:
-        return {}
-    if find_spec("colbert_prf.search.filters") is None:
-        raise InputError("filters are not supported by this version; leave where out")
-    return {"where": where}
-
-
 def _options(request: SearchRequest | ExplainRequest | ExpandRequest) -> dict[str, Any]:
     """What :meth:`Searcher.search` takes, from a request."""
-    options = filter_options(request.where)
+    options: dict[str, Any] = {"where": request.where}
     if isinstance(request, SearchRequest):
         options |= {"probes": request.probes, "rescore": request.rescore, "exact": request.exact}
+        options["group"] = request.group
     if (feedback := request.feedback) is not None and (method := vector_feedback(feedback)) is not None:
         options |= {"feedback": method, "relevant": feedback.relevant, "non_relevant": feedback.non_relevant}
         options |= {"feedback_texts": feedback.texts, "with_passages": feedback.with_passages}
@@ -202,8 +195,9 @@ def _add_vectors(result: SearchResult, generation: Generation, request: SearchRe
         result.expansion = _expansion_answer(generation, expansion, request.feedback or FeedbackRequest())
     if request.explain:
         for hit, found in zip(result.hits, ranking, strict=True):
-            explanation = generation.searcher.explain(query, found.doc_id)
-            hit.explanation = explained_hit(explanation, num_original, passages[found.doc_id], encoder)
+            passage_id = found.passage_id or found.doc_id
+            explanation = generation.searcher.explain(query, passage_id)
+            hit.explanation = explained_hit(explanation, num_original, passages[passage_id], encoder)
 
 
 def _expansion_answer(generation: Generation, expansion: Expansion, feedback: FeedbackRequest) -> ExpansionAnswer:
@@ -215,15 +209,17 @@ def _expansion_answer(generation: Generation, expansion: Expansion, feedback: Fe
 
 
 def _hits(generation: Generation, request: SearchRequest, ranking: Ranking) -> list[SearchHit]:
-    index = generation.index
-    before = ranks_before(ranking)
+    index, before = generation.index, ranks_before(ranking)
     hits = []
     for rank, found in enumerate(ranking, start=1):
         hit = SearchHit(rank=rank, doc_id=valid_document(found.doc_id), score=found.score)
         if request.texts and (text := found.text) is not None:
             hit.text = valid_document(text)
         if request.fields:
-            hit.metadata = metadata_of(index.metadata(int(index.positions([found.doc_id])[0])), request.fields)
+            position = int(index.positions([found.passage_id or found.doc_id])[0])  # hits of BM25 have no metadata
+            hit.metadata = metadata_of(index.metadata(position), request.fields)
+        if found.passage_id is not None:
+            hit.passage_id = valid_document(found.passage_id)
         if before is not None and (rank_before := before[rank - 1]) is not None:
             hit.rank_before, hit.move = rank_before, rank_before - rank
         hits.append(hit)

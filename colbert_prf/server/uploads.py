@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -87,4 +88,4 @@ def _refuse_unwritable(doc_id: str, metadata: dict[str, Any]) -> None:
 def _without_name(error: DatasetError) -> str:
     """The message without the name of the temporary file, which says nothing to the sender, and without flags."""
     message = str(error).removeprefix(str(error.path)).lstrip(",: ")
-    return message.partition("; keep such documents")[0]
+    return re.split("; (?:keep such documents|say what yours)", message)[0]

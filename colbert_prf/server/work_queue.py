@@ -34,14 +34,8 @@ class WorkQueue:
         self._seconds = 0.05
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="colbert-prf-search")
 
-    async def run(self, function: Callable[[float], Result]) -> Result:
-        """Run a function, given the seconds it waited.
-
-        Raises
-        ------
-        ApiError
-            503 if as many wait as may.
-        """
+    def check_room(self) -> None:
+        """Refuse with 503 if as many functions wait as may."""
         if self.pending >= self.workers + self.waiting:
             self.num_refused += 1
             raise ApiError(
@@ -51,6 +45,16 @@ class WorkQueue:
                 "try again after Retry-After seconds",
                 retry_after=max(1, round(self._seconds * self.pending / self.workers)),
             )
+
+    async def run(self, function: Callable[[float], Result]) -> Result:
+        """Run a function, given the seconds it waited.
+
+        Raises
+        ------
+        ApiError
+            503 if as many wait as may.
+        """
+        self.check_room()
         self.pending += 1
         asked = perf_counter()
 

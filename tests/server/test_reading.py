@@ -6,8 +6,9 @@ import pytest
 
 from colbert_prf import ColbertPRF, Index, Searcher
 from colbert_prf.baselines import BM25, LexicalIndex
+from colbert_prf.index.passages import Passages
 from colbert_prf.version import __version__
-from tests.server.serving import PASSAGES, SEARCH
+from tests.server.serving import PASSAGES, SEARCH, serving
 
 QUERY = "do goldfish grow"
 FEEDBACK = {"feedback_docs": 2, "clusters": 6, "expansion_vectors": 4, "weight": 0.5}
@@ -194,6 +195,46 @@ def test_an_exact_search_has_the_same_scores(client):
     assert [(hit["doc_id"], hit["score"]) for hit in exact] == [
         (hit["doc_id"], pytest.approx(hit["score"])) for hit in usual
     ]
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({"topic": "money"}, {"bank", "loan"}),
+        ({"year": {">=": 2005, "<": 2020}}, {"pond", "bowl"}),
+        ({"or": [{"topic": "war"}, {"year": 1999}]}, {"tank", "fish"}),
+        ({"year": {"exists": False}}, {"a/b c?d#e", "script"}),
+    ],
+)
+def test_a_filter_says_which_documents_may_be_found(client, where, expected):
+    found = [
+        post(client, "search", query=QUERY, k=8, where=where, **more)["results"][0]["hits"]
+        for more in ({}, {"feedback": FEEDBACK}, {"exact": True})
+    ]
+    assert [{hit["doc_id"] for hit in hits} for hits in found] == [expected] * 3
+
+
+def test_metadata_are_those_of_the_document_whatever_found_it(client):
+    for method in ("colbert", "bm25", "hybrid"):
+        hits = post(client, "search", query=QUERY, k=1, method=method, fields=["*"])["results"][0]["hits"]
+        assert hits[0]["metadata"]["topic"] == "animals"
+
+
+def test_documents_are_ranked_by_their_passages(tmp_path, encoder):
+    text = "A goldfish lives in a pond. " * 12 + "The bank raised its rates. " * 12
+    path = tmp_path / "long.index"
+    Index.create(
+        path, [("long", text), ("short", "Goldfish grow.")], encoder=encoder, passages=Passages(64), progress=False
+    )
+    with serving(path) as running:
+        asked = {"query": "rates of a bank", "k": 2, "group": "document", "explain": True, "feedback": FEEDBACK}
+        hits = running.post(SEARCH, json=asked).json()["results"][0]["hits"]
+        assert [hit["doc_id"] for hit in hits] == ["long", "short"]
+        assert hits[0]["passage_id"].startswith("long")
+        assert "bank" in hits[0]["text"]
+        assert hits[0]["explanation"]["score"] == pytest.approx(hits[0]["score"], rel=1e-4)
+        refused = running.post(SEARCH, json={**asked, "method": "bm25", "feedback": None})
+        assert (refused.status_code, "does not group" in refused.text) == (422, True)
 
 
 def test_the_plane_has_every_centroid_and_chooses_those_that_are_added(client):

@@ -78,6 +78,10 @@ def test_malformed_bodies(client, body, status, code):
         ({"query": "a", "method": "magic"}, "'colbert', 'bm25' or 'hybrid'"),
         ({"query": "a", "colour": 1}, "colour: extra inputs are not permitted"),
         ({"query": "a", "where": "year > 3"}, "where"),
+        ({"query": "a", "where": {"colour": "red"}}, "colour"),
+        ({"query": "a", "where": {"year": {"near": 3}}}, "near"),
+        ({"query": "a", "where": {"year": 1999}, "method": "bm25"}, "takes no filter"),
+        ({"query": "a", "group": "document"}, "passages"),
         ({"query": "a", "feedback": {"method": "rm3"}}, "does not go with the method 'colbert'; choose prf"),
         ({"query": "a", "method": "bm25", "feedback": {}}, "does not go with the method 'bm25'; choose rm3"),
         ({"query": "a", "method": "hybrid", "explain": True}, "hybrid"),
@@ -200,7 +204,9 @@ def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(built):
         refused(response, 503, "overloaded")
         assert int(response.headers["Retry-After"]) >= 1
         assert client.get("/health").status_code == 200, "what needs no search is answered"
-        assert "colbert_prf_searches_refused_total 1.0" in client.get("/metrics").text
+        refused(client.post(SEARCH, content=b"{", headers=JSON), 503, "overloaded")  # before anything is read
+        refused(client.get("/v1/indexes/fish/documents/fish"), 503, "overloaded")
+        assert "colbert_prf_searches_refused_total 3.0" in client.get("/metrics").text
         leave.set()
         blocked.result(60)
         assert client.post(SEARCH, json={"query": "a"}).status_code == 200

@@ -59,7 +59,7 @@ def test_a_broken_link_is_noticed(tmp_path):
 def test_messages_and_docstrings_name_pages_that_exist():
     for folder in ("colbert_prf", "benchmarks", "scripts", "experiments", "tests"):
         for file in (file for suffix in ("py", "toml", "md") for file in (ROOT / folder).rglob(f"*.{suffix}")):
-            for named in re.findall(r"(?<![/\w])docs/[\w/-]+\.\w+", file.read_text(encoding="utf-8")):
+            for named in re.findall(r"(?<![\w/])docs/[\w/-]+\.\w+", file.read_text(encoding="utf-8")):
                 assert (ROOT / named).exists(), f"{file.relative_to(ROOT)} names {named}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import click
@@ -24,16 +24,16 @@ CSV_COLUMNS = ("query_id", "rank", "doc_id", "passage_id", "score", "text")
 
 
 class Shown(NamedTuple):
-    """A query and what was found for it, what spells its token ids, and why each passage was found if that is asked."""
+    """A query, what was found for it, what spells its token ids, and the explanations if there are any."""
 
     query_id: str
     text: str
     ranking: Ranking
     tokens: Spelling
-    explanations: list[Explanation] | None = None
+    explanations: list[Explanation]
 
 
-def print_rankings(output: Console, found: Iterable[Shown], form: str, *, tag: Callable[[], str]) -> None:
+def print_rankings(output: Console, found: Iterable[Shown], form: str, *, explain: bool = False, tag: str = "") -> None:
     """Print rankings, each as soon as it is there, except as JSON.
 
     Parameters
@@ -44,35 +44,41 @@ def print_rankings(output: Console, found: Iterable[Shown], form: str, *, tag: C
         The rankings.
     form
         One of ``FORMATS``.
+    explain
+        Whether to say why each passage was found.
     tag
-        Gives the last column of a TREC run.
+        For the last column of a TREC run.
     """
+
+    def as_dict(one: Shown) -> dict[str, Any]:
+        return {"query_id": one.query_id, **_as_dict(one, explain=explain)}
+
     if form == "json":
-        print_json([_as_dict(one) for one in found])
+        print_json([as_dict(one) for one in found])
     elif form == "csv":
         click.echo(_csv_line(CSV_COLUMNS), nl=False)
-    run_tag = tag() if form == "trec" else ""
     for one in found if form != "json" else ():
         if form == "table":
-            _print_table(output, one)
+            _print_table(output, one, explain=explain)
         elif form == "jsonl":
-            click.echo(json.dumps(_as_dict(one), ensure_ascii=False))
+            click.echo(json.dumps(as_dict(one), ensure_ascii=False))
         else:
-            lines = _csv_lines(one) if form == "csv" else _trec_lines(one, run_tag)
+            lines = _csv_lines(one) if form == "csv" else _trec_lines(one, tag)
             click.echo("".join(lines), nl=False)
 
 
-def _as_dict(one: Shown) -> dict[str, Any]:
-    spelled = ranking_as_dict(one.ranking, text=one.text, tokens=one.tokens, explanations=one.explanations)
+def _as_dict(one: Shown, *, explain: bool) -> dict[str, Any]:
+    explanations = one.explanations if explain else None
+    spelled = ranking_as_dict(one.ranking, text=one.text, tokens=one.tokens, explanations=explanations)
     for hit, shown in zip(one.ranking, spelled["hits"], strict=True):
         shown |= {"passage_id": hit.passage_id} if hit.passage_id else {}
         shown["metadata"] = hit.metadata
-    return {"query_id": one.query_id, **spelled}
+    return spelled
 
 
-def _print_table(output: Console, one: Shown) -> None:
+def _print_table(output: Console, one: Shown, *, explain: bool) -> None:
     print_ranking(output, one.ranking, text=one.text)
-    if one.explanations is not None:
+    if explain:
         print_expansion(output, one.ranking, one.tokens)
         for explanation in one.explanations:
             print_explanation(output, explanation, one.tokens)

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from colbert_prf.cli.rankings import Shown
 from colbert_prf.feedback import Feedback
-from colbert_prf.search.grouping import Group
+from colbert_prf.search.spelling import Spelling
 from colbert_prf.types import EncodedQuery, Expansion, ExpansionVector, Explanation, Hit, Match, Ranking
 
 if TYPE_CHECKING:
     from colbert_prf.server.schemas import ExpansionAnswer, ExplainedHit, SearchHit, SearchResult
 
-__all__ = ["is_address", "search_remotely"]
+__all__ = ["Answer", "is_address", "search_remotely"]
+
+
+class Answer(NamedTuple):
+    """An answer: the ranking, what spells its token ids, and the explanations if there are any."""
+
+    ranking: Ranking
+    tokens: Spelling
+    explanations: list[Explanation]
 
 
 def is_address(source: str) -> bool:
@@ -26,7 +33,7 @@ def is_address(source: str) -> bool:
 
 def search_remotely(
     address: str,
-    queries: Mapping[str, str],
+    queries: Iterable[str],
     k: int,
     *,
     feedback: Feedback | None,
@@ -35,24 +42,24 @@ def search_remotely(
     feedback_texts: Sequence[str],
     with_passages: bool,
     where: Mapping[str, Any] | None,
-    group: Group | None,
+    group: None,
     exact: bool,
     explain: bool,
     key: str | None,
-) -> Iterator[Shown]:
-    """Ask a server, one query after the other; queries have ids."""
+) -> Iterator[Answer]:
+    """Ask a server, one query after the other."""
     from colbert_prf.client import Client, SearchOptions
 
-    options: SearchOptions = {"explain": explain, "exact": exact, "where": where, "group": group, "fields": ["*"]}
+    options: SearchOptions = {"explain": explain, "exact": exact, "where": where, "fields": ["*"]}
     if feedback is not None:
         options |= {"feedback": feedback, "relevant": relevant, "non_relevant": non_relevant}
         options |= {"feedback_texts": feedback_texts, "with_passages": with_passages}
     with Client(address, key=key) as client:
-        for query_id, text in queries.items():
-            yield _remote(query_id, client.search(text, k, **options), explain=explain)
+        for text in queries:
+            yield _remote(client.search(text, k, **options))
 
 
-def _remote(query_id: str, result: SearchResult, *, explain: bool) -> Shown:
+def _remote(result: SearchResult) -> Answer:
     words = _Words()
     before = tuple(_hit(hit) for hit in result.before or ())
     original = _query(words.ids(token.token for token in result.tokens), [token.weight for token in result.tokens])
@@ -64,8 +71,8 @@ def _remote(query_id: str, result: SearchResult, *, explain: bool) -> Shown:
         expansion,
         None if result.before is None else partial(Ranking, original, before),
     )
-    explained = [_explanation(hit.explanation, words) for hit in result.hits if hit.explanation is not None]
-    return Shown(query_id, result.query, ranking, words.spell, explained if explain else None)
+    explanations = [_explanation(hit.explanation, words) for hit in result.hits if hit.explanation is not None]
+    return Answer(ranking, words.spell, explanations)
 
 
 class _Words:
@@ -83,7 +90,7 @@ class _Words:
 
 
 def _hit(hit: SearchHit) -> Hit:
-    return Hit(hit.doc_id, hit.score, lambda: hit.text, lambda: hit.metadata or {}, hit.passage_id)
+    return Hit(hit.doc_id, hit.score, lambda: hit.text, lambda: hit.metadata or {})
 
 
 def _query(token_ids: Sequence[int], weights: Sequence[float]) -> EncodedQuery:

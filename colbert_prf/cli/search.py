@@ -13,10 +13,10 @@ from colbert_prf.cli.corpus import Reading, corpus_options, documents_of
 from colbert_prf.cli.feedback import feedback_from, feedback_options, marking_options, text_options
 from colbert_prf.cli.output import console, json_option, model_option
 from colbert_prf.cli.rankings import FORMATS, Shown, print_rankings
-from colbert_prf.cli.remote import is_address, search_remotely
+from colbert_prf.cli.remote import Answer, is_address, search_remotely
 from colbert_prf.cli.where import where_option
 from colbert_prf.encoder import Encoder
-from colbert_prf.feedback import Feedback
+from colbert_prf.experiments.run import tag_of
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.search.searcher import PRESETS, Preset, Searcher
 from colbert_prf.types import Ranking
@@ -119,33 +119,30 @@ def search(
     given |= {"feedback_texts": feedback_text, "with_passages": with_passages, "feedback": feedback}
     given |= {"where": where, "group": group, "exact": exact}
     if is_address(source):
-        _refuse_local({"--preset": preset != "default", "--model": model})
-        found = search_remotely(source, asked, k, explain=explain, key=os.environ.get("COLBERT_PRF_READ_KEY"), **given)
+        _refuse_local(preset, group, model)
+        key = os.environ.get("COLBERT_PRF_READ_KEY")
+        answers = search_remotely(source, asked.values(), k, key=key, explain=explain, **given)
     else:
         searcher = Searcher(open_source(source, reading, model), preset=preset)
-        rankings = ((query_id, text, searcher.search(text, k, **given)) for query_id, text in asked.items())
-        found = (_shown(searcher, *ranking, explain=explain) for ranking in rankings)
-    print_rankings(console(), found, form, tag=lambda: _tag(feedback, preset))
+        answers = (_answer(searcher, searcher.search(text, k, **given), explain) for text in asked.values())
+    found = (
+        Shown(query_id, text, answer.ranking, answer.tokens, answer.explanations)
+        for (query_id, text), answer in zip(asked.items(), answers, strict=True)
+    )
+    print_rankings(console(), found, form, explain=explain, tag=tag_of(feedback, preset=preset))
 
 
-def _shown(searcher: Searcher, query_id: str, text: str, ranking: Ranking, *, explain: bool) -> Shown:
+def _answer(searcher: Searcher, ranking: Ranking, explain: bool) -> Answer:
     """A ranking of an index that is here, with what shows it."""
-    explanations = None
-    if explain:
-        explanations = [searcher.explain(ranking.encoded_query, hit.passage_id or hit.doc_id) for hit in ranking]
-    return Shown(query_id, text, ranking, searcher.encoder.tokens, explanations)
+    passages = [hit.passage_id or hit.doc_id for hit in ranking] if explain else []
+    explanations = [searcher.explain(ranking.encoded_query, passage) for passage in passages]
+    return Answer(ranking, searcher.encoder.tokens, explanations)
 
 
-def _refuse_local(flags: Mapping[str, Any]) -> None:
-    for flag, given in flags.items():
+def _refuse_local(preset: Preset, group: str | None, model: str | None) -> None:
+    for flag, given in (("--preset", preset != "default"), ("--group", group), ("--model", model)):
         if given:
             raise click.UsageError(f"{flag} does not apply to an index of a server.")
-
-
-def _tag(feedback: Feedback | None, preset: Preset) -> str:
-    from colbert_prf.experiments.run import tag_of
-
-    return tag_of(feedback, preset=preset)
 
 
 def _queries(queries: tuple[str, ...], topics: str | None) -> Mapping[str, str]:

@@ -306,5 +306,6 @@ def test_every_command_has_help_with_examples(name):
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("mcp", "serve")])
-def test_every_command_that_ends_with_a_result_can_print_json(name):
+def test_every_command_with_a_result_can_print_it_as_json(name):
+    """Servers run until they are stopped, and print no result."""
     assert "--json" in {option for parameter in cli.commands[name].params for option in parameter.opts}

@@ -138,7 +138,7 @@ def test_bm25_and_bert_qe_are_those_of_the_library(index, queries):
         ranking = library.search(row.query, 5)
         assert of(lexical, row.qid) == {hit.doc_id: hit.score for hit in ranking}
     mixed = (index.end_to_end(6) >> index.bert_qe(alpha=0.3, chunks=2))(queries)
-    system = BertQE(index.searcher, index.searcher, alpha=0.3, chunks=2)
+    system = BertQE(index.searcher, index.searcher, alpha=0.3, chunks=2, depth=6)
     for row in queries.itertuples():
         assert of(mixed, row.qid) == pytest.approx({hit.doc_id: hit.score for hit in system.search(row.query, 6)})
 

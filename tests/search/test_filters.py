@@ -249,3 +249,16 @@ def test_memory_index_keeps_metadata_of_texts():
     )
     assert (index.metadata(0), index.metadata(1)) == ({"year": 1999}, {})
     assert Searcher(index).search("fish", where={"year": {"<": 2000}}).doc_ids == ["a"]
+
+
+def test_a_filter_may_be_a_default_of_the_searcher():
+    documents = [("a", "Goldfish grow.", {"year": 1999}), ("b", "Goldfish grow all their life.", {"year": 2020})]
+    searcher = Searcher(MemoryIndex.create(documents, progress=False), where={"year": {"<": 2000}})
+    assert searcher.search("fish").doc_ids == ["a"]
+    assert searcher.search("fish", where={"year": 2020}).doc_ids == ["b"]
+    assert sorted(searcher.search("fish", where={}).doc_ids) == ["a", "b"]
+    assert len(searcher.with_defaults(where=None).search("fish")) == 2
+    with pytest.raises(InputError, match="where must be a filter"):
+        Searcher(searcher.index, where=3)
+    with pytest.raises(InputError, match="group='document' needs an index of passages"):
+        Searcher(searcher.index, group="document")

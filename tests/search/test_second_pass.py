@@ -79,8 +79,9 @@ def test_with_nothing_pruned_the_result_is_that_of_a_search_from_scratch(index, 
         depth = feedback.rerank_depth
         allowed = None if depth is None else searcher.search(query(seed), depth, rescore=NUM_DOCUMENTS).doc_ids
         scratch = searcher.search(found.query, 300, rescore=NUM_DOCUMENTS, allowed=allowed)
-        assert found.doc_ids == scratch.doc_ids
-        assert [hit.score for hit in found] == pytest.approx([hit.score for hit in scratch], abs=1e-4)
+        # Two documents whose scores differ in the last bit may change places.
+        assert found.scores == pytest.approx(scratch.scores, abs=1e-5)
+        assert found.to_run("q")["q"] == pytest.approx(scratch.to_run("q")["q"], abs=1e-5)
 
 
 def unpruned(snapshot, first, added, wanted, keep: int) -> list[int]:

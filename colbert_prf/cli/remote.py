@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from colbert_prf.feedback import Feedback
+from colbert_prf.search.grouping import Group
 from colbert_prf.search.spelling import Spelling
 from colbert_prf.types import EncodedQuery, Expansion, ExpansionVector, Explanation, Hit, Match, Ranking
 
@@ -42,7 +43,7 @@ def search_remotely(
     feedback_texts: Sequence[str],
     with_passages: bool,
     where: Mapping[str, Any] | None,
-    group: None,
+    group: Group | None,
     exact: bool,
     explain: bool,
     key: str | None,
@@ -50,7 +51,7 @@ def search_remotely(
     """Ask a server, one query after the other."""
     from colbert_prf.client import Client, SearchOptions
 
-    options: SearchOptions = {"explain": explain, "exact": exact, "where": where, "fields": ["*"]}
+    options: SearchOptions = {"explain": explain, "exact": exact, "where": where, "group": group, "fields": ["*"]}
     if feedback is not None:
         options |= {"feedback": feedback, "relevant": relevant, "non_relevant": non_relevant}
         options |= {"feedback_texts": feedback_texts, "with_passages": with_passages}
@@ -90,7 +91,7 @@ class _Words:
 
 
 def _hit(hit: SearchHit) -> Hit:
-    return Hit(hit.doc_id, hit.score, lambda: hit.text, lambda: hit.metadata or {})
+    return Hit(hit.doc_id, hit.score, lambda: hit.text, lambda: hit.metadata or {}, hit.passage_id)
 
 
 def _query(token_ids: Sequence[int], weights: Sequence[float]) -> EncodedQuery:

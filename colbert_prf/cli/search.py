@@ -119,7 +119,7 @@ def search(
     given |= {"feedback_texts": feedback_text, "with_passages": with_passages, "feedback": feedback}
     given |= {"where": where, "group": group, "exact": exact}
     if is_address(source):
-        _refuse_local(preset, group, model)
+        _refuse_local(preset, model)
         key = os.environ.get("COLBERT_PRF_READ_KEY")
         answers = search_remotely(source, asked.values(), k, key=key, explain=explain, **given)
     else:
@@ -139,8 +139,8 @@ def _answer(searcher: Searcher, ranking: Ranking, explain: bool) -> Answer:
     return Answer(ranking, searcher.encoder.tokens, explanations)
 
 
-def _refuse_local(preset: Preset, group: str | None, model: str | None) -> None:
-    for flag, given in (("--preset", preset != "default"), ("--group", group), ("--model", model)):
+def _refuse_local(preset: Preset, model: str | None) -> None:
+    for flag, given in (("--preset", preset != "default"), ("--model", model)):
         if given:
             raise click.UsageError(f"{flag} does not apply to an index of a server.")
 

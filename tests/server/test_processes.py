@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from colbert_prf import Index
 from colbert_prf.cli import cli
+from colbert_prf.index.passages import Passages
 from tests.server.serving import PASSAGES, SEARCH, WRITE, finished, process, wait_for
 
 pytestmark = pytest.mark.slow
@@ -146,6 +147,20 @@ def test_search_asks_a_server_as_it_asks_a_folder(folder):
             assert match == pytest.approx(expected)
     assert there["expansion"]["feedback"] == here["expansion"]["feedback"]
     assert there["before"] == [pytest.approx(hit) for hit in here["before"]]
+
+
+def test_search_ranks_documents_of_a_server_by_their_passages(tmp_path, encoder):
+    folder, text = tmp_path / "fish.index", "A goldfish lives in a pond. " * 12 + "The bank raised its rates. " * 12
+    documents = [("long", text, {"year": 1999}), ("short", "Goldfish grow.", {"year": 2005})]
+    Index.create(folder, documents, encoder=encoder, passages=Passages(64), progress=False)
+    arguments = ["rates of a bank", "-k", "1", "--group", "document", "--where", "year<2000", "--explain", "--json"]
+    with process(str(folder)) as (_, client):
+        address = f"{str(client.base_url).rstrip('/')}/fish"
+        answers = [CliRunner().invoke(cli, ["search", source, *arguments]) for source in (address, str(folder))]
+    there, here = (json.loads(answer.stdout)[0]["hits"][0] for answer in answers)
+    for name in ("doc_id", "passage_id", "text", "metadata"):
+        assert there[name] == here[name]
+    assert there["doc_id"] == "long"
 
 
 def test_search_shows_the_answer_of_a_server(folder):

@@ -16,7 +16,7 @@ __all__ = ["MODULES", "NAMES", "EndToEnd", "OldModules", "old_name"]
 _SEARCH = ("effort", "engine", "explain", "first_pass", "prf_search", "retriever", "scorer", "second_pass")
 _STORAGE = (
     *("arrays", "blobs", "derived", "durable", "files", "forms"),
-    *("identifiers", "json_form", "layout", "lock", "positions"),
+    *("identifiers", "json_form", "layout", "lock"),
 )
 MODULES: dict[str, str] = {
     **{name: f"baselines.{name}" for name in ("fusion", "lexical", "rerank", "single_vector")},

@@ -48,7 +48,7 @@ def documents(first: int, count: int) -> list[tuple]:
 def sound(tmp_path_factory) -> Path:
     """An index of each kind, of two segments and with a deletion."""
     folder = tmp_path_factory.mktemp("sound")
-    options = {"vocabulary_size": VOCABULARY, "texts": True, "progress": False}
+    options = {"bits": 2, "vocabulary_size": VOCABULARY, "texts": True, "progress": False}
     index = Index.create_from_vectors(folder / "index", documents(0, 20), **options)
     index.add_vectors(documents(20, 5))
     index.delete(["d3"])

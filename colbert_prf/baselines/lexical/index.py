@@ -40,6 +40,7 @@ class LexicalIndex(StoredIndex[LexicalSnapshot]):
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> folder = TemporaryDirectory()
     >>> documents = [("fish", "Goldfish grow all their life."), ("bank", "The bank raised its rates.")]

@@ -100,7 +100,8 @@ def test_published_figures_on_vaswani(shared_data, tmp_path):
     topics = read_topics(folder / "queries.tsv")
     systems = {"bm25": BM25(index), "rm3": BM25(index, feedback=RM3())}
     runs = {
-        name: {query: scores(system.search(text)) for query, text in topics.items()} for name, system in systems.items()
+        name: {query: scores(system.search(text, 1000)) for query, text in topics.items()}
+        for name, system in systems.items()
     }
     found = evaluate(read_qrels(folder / "qrels.txt"), runs, measures=["AP"])
     assert found.mean("bm25", "AP") == pytest.approx(0.2965, abs=0.01)

@@ -34,6 +34,7 @@ const request = (feedback) => ({ query: state.query, k: state.k, explain: true, 
 /** Search; an older answer never overwrites a newer one. */
 async function run() {
   running?.abort();
+  if (!info) return; // the list of indexes is still to come; `start` searches then
   if (!state.query.trim()) return welcome();
   const own = running = new AbortController();
   const slow = setTimeout(() => document.body.classList.add("busy"), 150);

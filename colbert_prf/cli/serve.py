@@ -118,6 +118,7 @@ def _listening(host: str, port: int) -> socket.socket:
         listening = socket.socket(family)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
+        listening.listen()
     except OSError as error:
         raise InputError(
             f"cannot listen on {host}:{port} ({error.strerror}); choose another --host or --port"

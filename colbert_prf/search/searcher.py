@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Event
 from time import perf_counter
 from types import TracebackType
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,31 +19,35 @@ from colbert_prf.encoder.base import available_cores
 from colbert_prf.encoder.ordered import ordered_map
 from colbert_prf.errors import InputError
 from colbert_prf.feedback import Feedback
-from colbert_prf.feedback.methods import make_feedback
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.collection import Collection
 from colbert_prf.kernels.parallel import Workers
+from colbert_prf.search.arguments import (
+    PRESETS,
+    Predicate,
+    Preset,
+    Where,
+    checked_filter,
+    checked_ids,
+    checked_preset,
+    feedback_method,
+    marked_ids,
+    positive,
+    positive_or_none,
+)
 from colbert_prf.search.effort import Effort
 from colbert_prf.search.engine import Found, default_probes, default_rescore
 from colbert_prf.search.explain import explain_hit
-from colbert_prf.search.filters import Filter, filter_mask, parse_filter
+from colbert_prf.search.filters import Filter, filter_mask
 from colbert_prf.search.first_pass import CompressedPass, ExactPass, FirstPass, PaperPass
 from colbert_prf.search.grouping import Group, by_document, check_group, expand_to_passages
-from colbert_prf.search.ivfpq import BITS, PaperEngine
+from colbert_prf.search.ivfpq import PaperEngine
 from colbert_prf.search.prf_search import Learner, search_with_feedback
 from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.search.scorer import check_scores
 from colbert_prf.types import EncodedDocument, EncodedQuery, Explanation, Hits, Ranking
 
 __all__ = ["PRESETS", "Preset", "Searcher", "Where"]
-
-Predicate = Callable[[Mapping[str, Any]], bool]
-Where = Mapping[str, Any] | Predicate
-"""A filter as data, see :mod:`colbert_prf.search.filters`, or a test of a document's metadata."""
-Preset = Literal["default", "paper"]
-PRESETS: tuple[str, ...] = get_args(Preset)
-LARGEST = 2**31 - 1
-"""Of a number of documents, centroids or threads; no index has so many, and kernels count in 64 bits."""
 
 
 class Searcher(Retriever):
@@ -102,7 +105,7 @@ class Searcher(Retriever):
     ) -> None:
         self.index = index
         self.query_weights = query_weights
-        self.preset = _checked_preset(preset, index)
+        self.preset = checked_preset(preset, index)
         self._paper = PaperEngine(progress=progress) if self.preset == "paper" else None
         self._pool = ThreadPoolExecutor(max(1, available_cores()), thread_name_prefix="colbert-prf")
         self._owns_pool, self._closed = True, Event()
@@ -119,17 +122,17 @@ class Searcher(Retriever):
         group: Group | None,
         threads: int | None,
     ) -> None:
-        self.k = _positive("k", k)
-        self.feedback = _method_of(feedback)
-        self.probes = _positive_or_none("probes", probes)
-        self.rescore = _positive_or_none("rescore", rescore)
+        self.k = positive("k", k)
+        self.feedback = feedback_method(feedback)
+        self.probes = positive_or_none("probes", probes)
+        self.rescore = positive_or_none("rescore", rescore)
         self.exact = exact
         self._check_effort(self.probes, self.rescore, exact)
         self.where = where
-        self._filter = _checked_where(where)
+        self._filter = checked_filter(where)
         self.group = group
         check_group(group, self.index.snapshot)
-        self.threads = _positive_or_none("threads", threads) or available_cores()
+        self.threads = positive_or_none("threads", threads) or available_cores()
 
     def with_defaults(self, **defaults: Any) -> Searcher:
         """The same searcher with other defaults: ``k``, ``feedback``, ``probes``, ``rescore``,
@@ -240,20 +243,20 @@ class Searcher(Retriever):
         """
         if self._closed.is_set():
             raise InputError("the searcher is closed; make another with Searcher(index)")
-        k, timings = self.k if k is None else _positive("k", k), dict[str, float]()
-        method = self.feedback if feedback is None else _method_of(feedback)
+        k, timings = self.k if k is None else positive("k", k), dict[str, float]()
+        method = self.feedback if feedback is None else feedback_method(feedback)
         if isinstance(query, str):
             started = perf_counter()
             query = self.encode(query)
             timings["encode"] = perf_counter() - started
         encoded = self._checked(query)
-        probes = _positive_or_none("probes", probes) or self.probes
-        rescore = _positive_or_none("rescore", rescore) or self.rescore
+        probes = positive_or_none("probes", probes) or self.probes
+        rescore = positive_or_none("rescore", rescore) or self.rescore
         exact = self.exact if exact is None else exact
         self._check_effort(probes, rescore, exact)
-        relevant, non_relevant = _marked(method, relevant, non_relevant)
+        relevant, non_relevant = marked_ids(method, relevant, non_relevant)
         texts = self._encoded_texts(method, feedback_texts, with_passages)
-        threads = _positive_or_none("threads", threads) or self.threads
+        threads = positive_or_none("threads", threads) or self.threads
         # One generation for the whole search, whatever writers do meanwhile.
         collection = self.index.snapshot
         widen, rescore = rescore is None and not exact, max(1, collection.num_positions) if exact else rescore
@@ -261,8 +264,8 @@ class Searcher(Retriever):
         if method is not None:
             marked, unwanted = (collection.positions(dict.fromkeys(ids)) for ids in (relevant, non_relevant))
             learner = Learner(method, collection, marked, unwanted, rescore, texts, with_passages)
-        ids = None if allowed is None else _ids("allowed", allowed)
-        mask = _mask(collection, ids, self._filter if where is None else _checked_where(where), timings)
+        ids = None if allowed is None else checked_ids("allowed", allowed)
+        mask = _mask(collection, ids, self._filter if where is None else checked_filter(where), timings)
 
         def effort(depth: int) -> Effort:
             near = probes
@@ -297,7 +300,7 @@ class Searcher(Retriever):
         >>> [ranking.doc_ids for ranking in searcher.search_many(["do fish grow", "rates of a bank"], k=1)]
         [['a'], ['b']]
         """
-        threads = _positive_or_none("threads", options.pop("threads", None)) or self.threads
+        threads = positive_or_none("threads", options.pop("threads", None)) or self.threads
         return ordered_map(lambda query: self.search(query, k, threads=1, **options), queries, threads=threads)
 
     def explain(self, query: str | EncodedQuery, doc_id: str, k: int | None = None) -> Explanation:
@@ -448,76 +451,3 @@ def _mask(
             mask[position] = where(collection.metadata(position))
     timings["filter"] = perf_counter() - started
     return mask
-
-
-def _checked_where(where: Where | None) -> Filter | Predicate | None:
-    if where is None or isinstance(where, Filter):
-        return where
-    if isinstance(where, Mapping):
-        return parse_filter(where)
-    if callable(where):
-        return where
-    raise InputError(
-        f'where must be a filter such as {{"year": {{">=": 2020}}}} or a function of metadata, found {where!r:.80}'
-    )
-
-
-def _method_of(feedback: Feedback | str | Literal[False] | None) -> Feedback | None:
-    """A feedback method, from its name where that was given."""
-    if isinstance(feedback, str):
-        return make_feedback(feedback)
-    if feedback is None or feedback is False:
-        return None
-    if not isinstance(feedback, Feedback):
-        raise InputError(f"feedback must be a feedback method such as ColbertPRF(), or its name, found {feedback!r}")
-    return feedback
-
-
-def _marked(
-    feedback: Feedback | None, relevant: Sequence[str], non_relevant: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The ids a person has marked, checked."""
-    relevant, non_relevant = _ids("relevant", relevant), _ids("non_relevant", non_relevant)
-    if both := set(relevant) & set(non_relevant):
-        raise InputError(f"{min(both)!r} is marked as relevant and as not relevant; decide")
-    if feedback is None and (relevant or non_relevant):
-        raise InputError("relevant and non_relevant need a feedback method: give feedback=ColbertPRF()")
-    return relevant, non_relevant
-
-
-def _ids(name: str, doc_ids: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(doc_ids, str) or not isinstance(doc_ids, Iterable):
-        raise InputError(f"{name} must be a sequence of document ids, such as ['d1'], found {doc_ids!r}")
-    ids = tuple(doc_ids)
-    if wrong := [doc_id for doc_id in ids if not isinstance(doc_id, str)]:
-        raise InputError(f"{name} must hold document ids, which are strings, found {wrong[0]!r}")
-    return ids
-
-
-def _checked_preset(preset: str | None, index: Index | MemoryIndex) -> str:
-    if preset is not None and preset not in PRESETS:
-        raise InputError(f"preset must be one of {PRESETS}, found {preset!r}")
-    stored = index.snapshot.on_disk if preset == "paper" else None
-    if preset == "paper" and (stored is None or stored.codec.bits != BITS):
-        found = "one in memory" if stored is None else f"one with bits={stored.codec.bits}"
-        raise InputError(
-            f"the preset 'paper' needs an index folder with bits={BITS}, found {found}; create one with "
-            f"Index.create(path, documents, bits={BITS}) or `colbert-prf index CORPUS INDEX --bits {BITS}`"
-        )
-    return preset or "default"
-
-
-def _positive(name: str, value: int) -> int:
-    try:
-        whole = operator.index(value)
-    except TypeError:
-        raise InputError(f"{name} must be a whole number, found {value!r}") from None
-    if whole < 1:
-        raise InputError(f"{name} must be at least 1, found {value}")
-    if whole > LARGEST:
-        raise InputError(f"{name} must be at most {LARGEST:,}, found {value}; the number of documents gives all")
-    return whole
-
-
-def _positive_or_none(name: str, value: int | None) -> int | None:
-    return None if value is None else _positive(name, value)

@@ -1,0 +1,114 @@
+"""What a search is asked for, checked: every wrong argument is an error that says what to give instead."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from colbert_prf.errors import InputError
+from colbert_prf.feedback import Feedback
+from colbert_prf.feedback.methods import make_feedback
+from colbert_prf.index import Index, MemoryIndex
+from colbert_prf.search.filters import Filter, parse_filter
+from colbert_prf.search.ivfpq import BITS
+
+__all__ = [
+    "PRESETS",
+    "Predicate",
+    "Preset",
+    "Where",
+    "checked_filter",
+    "checked_ids",
+    "checked_preset",
+    "feedback_method",
+    "marked_ids",
+    "positive",
+    "positive_or_none",
+]
+
+Predicate = Callable[[Mapping[str, Any]], bool]
+Where = Mapping[str, Any] | Predicate
+"""A filter as data, see :mod:`colbert_prf.search.filters`, or a test of a document's metadata."""
+Preset = Literal["default", "paper"]
+PRESETS: tuple[str, ...] = get_args(Preset)
+LARGEST = 2**31 - 1
+"""Of a number of documents, centroids or threads; no index has so many, and kernels count in 64 bits."""
+
+
+def checked_filter(where: Where | None) -> Filter | Predicate | None:
+    """A filter, read from data where it was given so; or the function itself."""
+    if where is None or isinstance(where, Filter):
+        return where
+    if isinstance(where, Mapping):
+        return parse_filter(where)
+    if callable(where):
+        return where
+    raise InputError(
+        f'where must be a filter such as {{"year": {{">=": 2020}}}} or a function of metadata, found {where!r:.80}'
+    )
+
+
+def feedback_method(feedback: Feedback | str | Literal[False] | None) -> Feedback | None:
+    """A feedback method, from its name where that was given."""
+    if isinstance(feedback, str):
+        return make_feedback(feedback)
+    if feedback is None or feedback is False:
+        return None
+    if not isinstance(feedback, Feedback):
+        raise InputError(f"feedback must be a feedback method such as ColbertPRF(), or its name, found {feedback!r}")
+    return feedback
+
+
+def marked_ids(
+    feedback: Feedback | None, relevant: Sequence[str], non_relevant: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The ids a person has marked, checked."""
+    relevant, non_relevant = checked_ids("relevant", relevant), checked_ids("non_relevant", non_relevant)
+    if both := set(relevant) & set(non_relevant):
+        raise InputError(f"{min(both)!r} is marked as relevant and as not relevant; decide")
+    if feedback is None and (relevant or non_relevant):
+        raise InputError("relevant and non_relevant need a feedback method: give feedback=ColbertPRF()")
+    return relevant, non_relevant
+
+
+def checked_ids(name: str, doc_ids: Iterable[str]) -> tuple[str, ...]:
+    """Ids of documents, as strings."""
+    if isinstance(doc_ids, str) or not isinstance(doc_ids, Iterable):
+        raise InputError(f"{name} must be a sequence of document ids, such as ['d1'], found {doc_ids!r}")
+    ids = tuple(doc_ids)
+    if wrong := [doc_id for doc_id in ids if not isinstance(doc_id, str)]:
+        raise InputError(f"{name} must hold document ids, which are strings, found {wrong[0]!r}")
+    return ids
+
+
+def checked_preset(preset: str | None, index: Index | MemoryIndex) -> str:
+    """The name of a preset that suits the index."""
+    if preset is not None and preset not in PRESETS:
+        raise InputError(f"preset must be one of {PRESETS}, found {preset!r}")
+    stored = index.snapshot.on_disk if preset == "paper" else None
+    if preset == "paper" and (stored is None or stored.codec.bits != BITS):
+        found = "one in memory" if stored is None else f"one with bits={stored.codec.bits}"
+        raise InputError(
+            f"the preset 'paper' needs an index folder with bits={BITS}, found {found}; create one with "
+            f"Index.create(path, documents, bits={BITS}) or `colbert-prf index CORPUS INDEX --bits {BITS}`"
+        )
+    return preset or "default"
+
+
+def positive(name: str, value: int) -> int:
+    """A whole number from 1 to 2³¹ - 1."""
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} must be a whole number, found {value!r}") from None
+    if whole < 1:
+        raise InputError(f"{name} must be at least 1, found {value}")
+    if whole > LARGEST:
+        raise InputError(f"{name} must be at most {LARGEST:,}, found {value}; the number of documents gives all")
+    return whole
+
+
+def positive_or_none(name: str, value: int | None) -> int | None:
+    """As :func:`positive`, if a number was given."""
+    return None if value is None else positive(name, value)

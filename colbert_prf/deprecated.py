@@ -13,18 +13,18 @@ from typing import Any
 
 __all__ = ["MODULES", "NAMES", "EndToEnd", "OldModules", "old_name"]
 
-_SEARCH = ("effort", "engine", "explain", "first_pass", "prf_search", "retriever", "scorer", "second_pass")
 _STORAGE = (
-    *("arrays", "blobs", "derived", "durable", "files", "forms"),
+    *("arrays", "blobs", "derived", "durable", "files"),
     *("identifiers", "json_form", "layout", "lock"),
 )
 MODULES: dict[str, str] = {
     **{name: f"baselines.{name}" for name in ("fusion", "lexical", "rerank", "single_vector")},
-    **{name: f"search.{name}" for name in _SEARCH},
+    **{name: f"search.{name}" for name in ("explain", "retriever", "searcher")},
     **{f"index.{name}": f"storage.{name}" for name in _STORAGE},
     **dict.fromkeys(("experiments.running", "experiments.tags"), "experiments.run"),
     "feedback.texts": "search.texts",
     "paper": "search.ivfpq",
+    "terms": "types.terms",
 }
 """What the modules that moved are called now, within ``colbert_prf``; modules under them moved with them."""
 
@@ -41,8 +41,7 @@ NAMES: dict[str, str] = {
     **dict.fromkeys(_BASELINES, "colbert_prf.baselines"),
     **dict.fromkeys(_ERRORS, "colbert_prf.errors"),
     **dict.fromkeys(("IndexInfo", "Verification"), "colbert_prf.index"),
-    **dict.fromkeys(("TermExpansion", "TermExplanation", "TermMatch"), "colbert_prf.terms"),
-    **dict.fromkeys(("ExpansionVector", "Match"), "colbert_prf.types"),
+    **dict.fromkeys(("ExpansionVector", "Match", "TermExpansion", "TermExplanation", "TermMatch"), "colbert_prf.types"),
     "EndToEnd": "colbert_prf.deprecated",
     "ModelSettings": "colbert_prf.encoder",
 }

@@ -17,14 +17,16 @@
 
     UserWarning
     ├── DatasetWarning        judgements or a run are odd, but can be used
-    └── OutgrownCodecWarning  an index has grown far past what its codec was trained for
+    └── OutgrownCodecWarning  an index has outgrown its codec, or holds vectors unlike its training vectors
 
 A message says what was wrong, what was found and what to do. The command line prints it as one line and exits with 1.
 """
 
 from __future__ import annotations
 
+import operator
 import os
+from typing import Any
 
 __all__ = [
     "ColbertPrfError",
@@ -42,6 +44,7 @@ __all__ = [
     "StorageError",
     "TextError",
     "require_positive",
+    "whole_number",
 ]
 
 
@@ -63,7 +66,7 @@ class DatasetError(InputError):
     path
         The file, as the user named it; ``-`` is standard input.
     line
-        The line, counted from 1, where there is one.
+        The line, counted from 1, if the error is on one.
 
     Examples
     --------
@@ -74,8 +77,8 @@ class DatasetError(InputError):
     def __init__(self, message: str, *, path: str | None = None, line: int | None = None) -> None:
         self.path = path
         self.line = line
-        place = ", ".join(part for part in (path, f"line {line}" if line is not None else None) if part)
-        super().__init__(f"{place}: {message}" if place else message)
+        location = ", ".join(part for part in (path, f"line {line}" if line is not None else None) if part)
+        super().__init__(f"{location}: {message}" if location else message)
 
 
 class TextError(InputError):
@@ -87,7 +90,7 @@ class ModelError(ColbertPrfError):
 
 
 class ProjectionError(ModelError):
-    """A text encoder without ColBERT's projection: it can be trained, not used."""
+    """A checkpoint has no ColBERT projection: it can be trained, but not used."""
 
 
 class StorageError(ColbertPrfError):
@@ -98,7 +101,7 @@ class StorageError(ColbertPrfError):
     message
         What was wrong, what was found and what to do.
     path
-        The file or folder concerned.
+        The file or folder.
 
     Examples
     --------
@@ -131,9 +134,9 @@ class ServiceError(ColbertPrfError):
     message
         What was wrong, what was found and what to do.
     status
-        Of HTTP; None if there was no answer.
+        The HTTP status; None if the server did not answer.
     code
-        The server's word for it, such as ``unknown_index``.
+        The server's name of the error, such as ``unknown_index``.
 
     Examples
     --------
@@ -148,11 +151,11 @@ class ServiceError(ColbertPrfError):
 
 
 class DatasetWarning(UserWarning):
-    """Judgements or a run are odd: they can be used, but may not be what was meant."""
+    """Judgements or a run are odd: they can be used, yet may not be what was meant."""
 
 
 class OutgrownCodecWarning(UserWarning):
-    """An index has grown far past what its codec was trained for, or holds vectors unlike those it was trained on."""
+    """An index has outgrown its codec, or holds vectors unlike those that the codec was trained on."""
 
 
 class MissingExtraError(ColbertPrfError, ImportError):
@@ -169,13 +172,13 @@ class MissingExtraError(ColbertPrfError, ImportError):
         super().__init__(f'{purpose} needs packages that are not installed: pip install "colbert-prf[{extra}]"')
 
 
-def require_positive(**numbers: float | None) -> None:
-    """Refuse numbers below 1, by their names; None passes.
+def require_positive(**numbers: int | None) -> None:
+    """Refuse an argument that is no whole number of at least 1; None passes.
 
     Raises
     ------
     InputError
-        It names the first.
+        It names the argument.
 
     Examples
     --------
@@ -186,5 +189,29 @@ def require_positive(**numbers: float | None) -> None:
     colbert_prf.errors.InputError: threads must be at least 1, found 0
     """
     for name, number in numbers.items():
-        if number is not None and number < 1:
-            raise InputError(f"{name} must be at least 1, found {number}")
+        if number is not None:
+            whole_number(name, number, least=1)
+
+
+def whole_number(name: str, value: Any, *, least: int | None = None) -> int:
+    """Return a whole number of any integer type as an ``int``.
+
+    Raises
+    ------
+    InputError
+        It names the argument if the value is no whole number, or is below ``least`` where there is such a limit.
+
+    Examples
+    --------
+    >>> whole_number("seed", 1.5, least=0)
+    Traceback (most recent call last):
+    ...
+    colbert_prf.errors.InputError: seed must be a whole number, found 1.5
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} must be a whole number, found {value!r:.80}") from None
+    if least is not None and number < least:
+        raise InputError(f"{name} must be at least {least}, found {number}")
+    return number

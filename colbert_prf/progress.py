@@ -13,18 +13,18 @@ __all__ = ["progress_bar"]
 def progress_bar(
     description: str, *, total: int | None = None, unit: str = "passages", shown: bool = True
 ) -> Iterator[Callable[[int], object]]:
-    """Show a bar with speed and time left, and give a function to advance it.
+    """Show a progress bar with speed and time left, and yield a function that advances it.
 
     Parameters
     ----------
     description
-        What is being done.
+        The name of the work.
     total
-        How many there are; without it the bar tells only what is done.
+        The number of units; without it the bar shows only how many are done.
     unit
-        What is counted.
+        The name of the units, in the plural.
     shown
-        Whether to show it at all; never shown when standard error is not a terminal.
+        Whether to show the bar; it is never shown if standard error is not a terminal.
 
     Examples
     --------

@@ -68,7 +68,7 @@ def test_end_to_end_is_a_searcher_with_defaults():
         system = colbert_prf.EndToEnd(searcher, feedback=ColbertPRF(), threads=1)
     assert warned[0].filename == __file__
     assert isinstance(system, Searcher)
-    assert (system.k, system.feedback, system.threads) == (1000, ColbertPRF(), 1)
+    assert (system.options.k, system.options.feedback, system.options.threads) == (1000, ColbertPRF(), 1)
 
 
 def test_new_names_do_not_warn():

@@ -12,8 +12,6 @@ ROOMS = [
     "version",
     "deprecated",
     "errors",
-    "lazily",
-    "terms",
     "types",
     "progress",
     "kernels",
@@ -30,6 +28,7 @@ ROOMS = [
     "training",
     "pyterrier",
     "demo",
+    "distributed",
     "server",
     "client",
     "cli",
@@ -69,6 +68,10 @@ def imported_modules(file: Path) -> set[str]:
     return modules
 
 
+def imported_packages(file: Path) -> set[str]:
+    return {module.split(".")[0] for module in imported_modules(file)}
+
+
 def test_a_room_imports_only_from_lower_rooms():
     for file in FILES:
         own = ROOMS.index(room_of(file))
@@ -81,6 +84,11 @@ def test_a_room_imports_only_from_lower_rooms():
 
 def test_every_room_is_in_the_order():
     assert {room_of(file) for file in FILES} == set(ROOMS)
+
+
+def test_llvm_stays_in_one_folder():
+    users = {file.relative_to(PACKAGE).parent.as_posix() for file in FILES if "llvmlite" in imported_packages(file)}
+    assert users == {"kernels/simd"}
 
 
 def test_kernels_know_arrays_only():

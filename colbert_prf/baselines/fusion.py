@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import fsum
 from typing import Literal, get_args
 
-from colbert_prf.errors import InputError
+from colbert_prf.errors import InputError, whole_number
 from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.types import Hit, Ranking
 
@@ -67,8 +67,7 @@ class Fusion(Retriever):
 
     def search(self, query: str, k: int = DEFAULT_K) -> Ranking:
         """Ask every system and merge what they found."""
-        if k < 1:
-            raise InputError(f"k must be at least 1, found {k}")
+        k = whole_number("k", k, least=1)
         rankings = [system.search(query, max(k, self.depth)) for system in self.systems]
         timings: dict[str, float] = {}
         for number, ranking in enumerate(rankings, start=1):

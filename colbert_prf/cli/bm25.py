@@ -20,8 +20,7 @@ from colbert_prf.cli.output import console, json_option, print_json, print_ranki
 from colbert_prf.index import Index
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.manifest import kind_of
-from colbert_prf.terms import TermExplanation
-from colbert_prf.types import Ranking
+from colbert_prf.types import Ranking, TermExplanation
 
 __all__ = ["bm25"]
 

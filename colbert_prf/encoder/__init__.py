@@ -1,4 +1,4 @@
-"""Text to token ids and unit vectors."""
+"""Encoders: they turn text into token ids and unit vectors."""
 
 from colbert_prf.encoder.base import Encoder
 from colbert_prf.encoder.settings import ModelSettings

@@ -1,4 +1,4 @@
-"""What an encoder is, and how one is found: the embedded model, a model folder, or a checkpoint."""
+"""The interface of encoders, and how one is opened: the embedded model, a model folder, or a checkpoint."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ __all__ = ["Encoder", "available_cores"]
 
 
 class Encoder(ABC):
-    """Text in, token ids and unit vectors out.
+    """Turns texts into token ids and unit vectors; :meth:`Encoder.load` opens one.
 
-    Get one with :meth:`Encoder.load`. A subclass gives ``tokenization``, ``fingerprint``, ``encode_queries`` and
-    ``encode_documents``; everything else follows.
+    A subclass defines ``tokenization``, ``fingerprint``, ``encode_queries`` and ``encode_documents``.
     """
 
     tokenization: Tokenization
     query_weights: npt.NDArray[np.float32] | None = None
-    """What the vector of each token weighs in a query, of shape (vocabulary_size,); None for all alike."""
+    """The weight of each token's vector in a query, of shape (vocabulary_size,); None if all weigh the same."""
 
     @staticmethod
     def load(
@@ -40,13 +39,13 @@ class Encoder(ABC):
         Parameters
         ----------
         model
-            Nothing for the model that comes with the package; a folder made by ``colbert-prf export``; or, with the
-            extra ``[hub]``, any ColBERT checkpoint sentence-transformers opens: a folder, or a name on the hub.
+            The model that comes with the package if left out; a folder made by ``colbert-prf export``; or, with the
+            extra ``[hub]``, any ColBERT checkpoint that sentence-transformers opens: a folder, or a name on the hub.
         threads
-            Texts encoded at once; as many as there are cores if left out.
+            The number of texts encoded at once; the number of cores if left out.
         query_weights
-            Whether to weigh the vectors of a query where the model says how, as the embedded one does: rare tokens
-            count more. Without, all weigh 1, as in the paper.
+            Whether to weigh the vectors of a query if the model has weights, as the embedded one does: rare tokens
+            count more. Otherwise all weigh 1, as in the paper.
 
         Raises
         ------
@@ -84,7 +83,7 @@ class Encoder(ABC):
 
     @property
     def settings(self) -> ModelSettings:
-        """Markers, lengths and augmentation of the model."""
+        """The markers, lengths and augmentation of the model."""
         return self.tokenization.settings
 
     @property
@@ -109,7 +108,7 @@ class Encoder(ABC):
 
     @property
     def query_fingerprint(self) -> str:
-        """A hash that tells the weights of query tokens apart too: equal ones, equal encoded queries."""
+        """A hash that covers the weights of query tokens too: equal hashes, equal encoded queries."""
         return self.fingerprint
 
     def tokens(self, token_ids: Iterable[int]) -> list[str]:
@@ -117,14 +116,14 @@ class Encoder(ABC):
         return self.tokenization.tokens(token_ids)
 
     def weights_of(self, token_ids: TokenIds) -> Weights:
-        """What the vectors of a query weigh, 1 on average."""
+        """Return the weights of the vectors of a query, 1 on average."""
         if self.query_weights is None or not len(token_ids):
             return np.ones(len(token_ids), dtype=np.float32)
         weights = self.query_weights[token_ids]
         return np.asarray(weights / weights.mean(), dtype=np.float32)
 
     def encode_query(self, text: str) -> EncodedQuery:
-        """Encode one query, filled up with augmentation tokens where the model wants them.
+        """Encode one query, padded with augmentation tokens if the model uses them.
 
         Raises
         ------
@@ -143,32 +142,32 @@ class Encoder(ABC):
     def encode_documents(
         self, texts: Iterable[str], *, progress: Callable[[int], object] | None = None
     ) -> Iterator[EncodedDocument]:
-        """Encode documents, in order, however many there are.
+        """Encode a stream of documents, in order.
 
-        A vector depends on its own text alone, not on its neighbours or the number of threads. An empty text keeps its
+        A vector depends on its own text alone, not on other texts or the number of threads. An empty text keeps its
         marker tokens; a text longer than ``document_length`` is cut; a lone surrogate counts as U+FFFD.
 
         Parameters
         ----------
         texts
-            Read as needed: the whole is never held.
+            Read as needed; they are never all in memory.
         progress
-            Called with the number of texts just finished.
+            Called with the number of texts that were just encoded.
 
         Raises
         ------
         TextError
-            If something is not a string.
+            If a text is not a string.
         """
 
 
 def available_cores() -> int:
-    """Cores this process may use, which in a container may be fewer than the machine has."""
+    """Count the cores that this process may use; in a container they may be fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def may_be_on_the_hub(model: str) -> bool:
-    """Tell ``owner/name`` from ``./model``, ``a/b/c`` and a mistyped folder, for which nobody should ask a network."""
+    """Tell whether a name has the form ``owner/name``; for a mistyped folder nobody should ask a network."""
     return not model.startswith((".", "~", os.sep)) and len(Path(model).parts) == 2

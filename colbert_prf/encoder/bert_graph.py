@@ -1,4 +1,4 @@
-"""A BERT encoder as an ONNX graph made for speed: one product for query, key and value, and fused operators.
+"""A BERT encoder as a fast ONNX graph: one product for query, key and value, and fused operators.
 
 A traced graph spends half its time on transposes, layer norms and activations. Here each layer is four matrix products
 and five fused operators of ONNX Runtime (``com.microsoft``): attention, bias and GELU, and twice the sum of residual,
@@ -26,7 +26,7 @@ Weights = Mapping[str, npt.NDArray[np.float32]]
 
 @dataclass
 class _Graph:
-    """Nodes and constants in the order they are computed."""
+    """The nodes and constants of a graph, in the order in which they are computed."""
 
     epsilon: float
     nodes: list[Any] = field(default_factory=list)
@@ -45,18 +45,19 @@ class _Graph:
         return output
 
     def product(self, states: str, name: str, matrix: npt.NDArray[np.float32]) -> str:
-        """States times a matrix of shape (inputs, outputs)."""
+        """Multiply states with a matrix of shape (inputs, outputs)."""
         return self.apply("MatMul", [states, self.constant(f"{name}.weight", matrix)], f"{name}.product")
 
     def dense(self, states: str, name: str, weights: Weights, bias: str) -> str:
-        """States times a matrix plus a bias, which ONNX Runtime computes in one step."""
+        """Multiply states with a matrix and add a bias, which ONNX Runtime computes in one step."""
         product = self.product(states, name, weights[bias.removesuffix("bias") + "weight"].T)
         return self.apply("Add", [product, self.constant(bias, weights[bias])], f"{name}.states")
 
     def residual_norm(self, states: str, residual: str, norm: str, weights: Weights) -> str:
-        """The layer norm of states + residual.
+        """Apply a layer norm to states + residual.
 
-        ``Sum``, because ONNX Runtime replaces ``Add`` and a layer norm by an operator that takes eight times as long.
+        The node is ``Sum``, because ONNX Runtime replaces ``Add`` and a layer norm by an operator that takes eight
+        times as long.
         """
         total = self.apply("Sum", [states, residual], f"{norm}.sum")
         parts = [self.constant(f"{norm}.{kind}", weights[f"{norm}.{kind}"]) for kind in ("weight", "bias")]
@@ -76,19 +77,19 @@ def bert_graph(
     Parameters
     ----------
     weights
-        By the names of a BERT checkpoint, such as ``encoder.layer.0.attention.self.query.weight``.
+        The weights, named as in a BERT checkpoint, such as ``encoder.layer.0.attention.self.query.weight``.
     heads
-        Attention heads.
+        The number of attention heads.
     epsilon
-        Of the layer norms.
+        The epsilon of the layer norms.
     projection, bias
-        The last layer, of shapes (dim, hidden_size) and (dim,); vectors then have unit length. Without, the output is
-        the last hidden states.
+        The last layer, of shapes (dim, hidden_size) and (dim,), which makes unit vectors. Without a projection the
+        graph returns the last hidden states.
 
     Returns
     -------
     onnx.ModelProto
-        For a batch of any size and texts of any length up to the positions of the network.
+        It takes batches of any size, and texts of any length up to the positions of the network.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def bert_graph(
 
 def _num_layers(weights: Weights) -> int:
     layers = {name.split(".")[2] for name in weights if name.startswith("encoder.layer.")}
-    wanted = [
+    expected = [
         f"encoder.layer.{layer}.{part}.{kind}"
         for layer in range(len(layers))
         for part in (
@@ -141,22 +142,22 @@ def _num_layers(weights: Weights) -> int:
         )
         for kind in ("weight", "bias")
     ]
-    wanted += [f"embeddings.{part}_embeddings.weight" for part in ("word", "position", "token_type")]
-    if missing := [name for name in wanted if name not in weights]:
+    expected += [f"embeddings.{part}_embeddings.weight" for part in ("word", "position", "token_type")]
+    if missing := [name for name in expected if name not in weights]:
         raise ModelError(f"these are not the weights of a BERT encoder: {missing[0]} and {len(missing) - 1} more lack")
     return len(layers)
 
 
 def _embeddings(graph: _Graph, weights: Weights) -> str:
-    """Word, position and the first type's embedding, and their layer norm."""
+    """Add the embeddings of words, positions and the first token type, and apply their layer norm."""
     words = graph.constant("embeddings.word_embeddings.weight", weights["embeddings.word_embeddings.weight"])
     types = weights["embeddings.token_type_embeddings.weight"][0]
     positions = graph.constant("positions", weights["embeddings.position_embeddings.weight"] + types)
-    found = graph.apply("Gather", [words, "input_ids"], "words")
+    word_states = graph.apply("Gather", [words, "input_ids"], "words")
     shape = graph.apply("Shape", ["input_ids"], "length", start=1, end=2)
     zero, first = graph.constant("zero", np.array([0])), graph.constant("first", np.array([0]))
-    placed = graph.apply("Slice", [positions, zero, shape, first], "placed")
-    total = graph.apply("Add", [found, placed], "embeddings")
+    position_states = graph.apply("Slice", [positions, zero, shape, first], "placed")
+    total = graph.apply("Add", [word_states, position_states], "embeddings")
     norm = "embeddings.LayerNorm"
     parts = [graph.constant(f"{norm}.{kind}", weights[f"{norm}.{kind}"]) for kind in ("weight", "bias")]
     graph.apply("Cast", ["attention_mask"], "attended", to=6)

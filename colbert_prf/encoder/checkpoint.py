@@ -1,4 +1,4 @@
-"""ColBERT checkpoints of the PyTorch world, opened by sentence-transformers: Stanford's, PyLate's and its own."""
+"""ColBERT checkpoints for PyTorch, opened by sentence-transformers: Stanford's, PyLate's and its own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tokenizers import Tokenizer
 
 from colbert_prf.encoder.settings import ModelSettings
 from colbert_prf.encoder.tokenization import Tokenization
@@ -26,7 +28,7 @@ def open_checkpoint(model: str, *, device: str | None = None, **options: Any) ->
     model
         A folder, or a name on the hub.
     device
-        Such as ``cpu`` or ``cuda``; the best there is if left out.
+        The device, such as ``cpu`` or ``cuda``; the best one if left out.
     options
         Passed to ``MultiVectorEncoder``.
 
@@ -56,32 +58,31 @@ def open_checkpoint(model: str, *, device: str | None = None, **options: Any) ->
 
 
 def tokenization_of(checkpoint: MultiVectorEncoder, *, name: str) -> Tokenization:
-    """Read markers, lengths, augmentation, skip list and tokenizer out of a checkpoint.
+    """Read the markers, lengths, augmentation, skip list and tokenizer of a checkpoint.
 
     Raises
     ------
     ModelError
-        If the checkpoint does something the settings cannot say.
+        If the checkpoint does something that :class:`ModelSettings` cannot describe.
     """
-    from tokenizers import Tokenizer
-
     backend = getattr(checkpoint.tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise ModelError(f"{name}: its tokenizer has no fast form, which colbert-prf needs")
     tokenizer = Tokenizer.from_str(backend.to_str())
     transformer: Any = checkpoint[0]
     expansion = transformer.query_expansion or {}
-    floor = expansion.get("length", 0)
-    fixed = expansion.get("strategy") == "fixed"
+    expanded_length = expansion.get("length", 0)
+    is_fixed = expansion.get("strategy") == "fixed"
+    query_length = transformer.query_length or transformer.max_seq_length
     prompts = checkpoint.prompts
     settings = ModelSettings(
         name=name,
         dim=int(checkpoint.get_embedding_dimension() or 0),
         query_prefix=prompts.get("query") or "",
         document_prefix=prompts.get("document") or "",
-        query_length=floor if fixed else max(floor, transformer.query_length or transformer.max_seq_length),
+        query_length=expanded_length if is_fixed else max(expanded_length, query_length),
         document_length=transformer.document_length or transformer.max_seq_length,
-        augment_to=floor,
+        augment_to=expanded_length,
         augment_token=expansion.get("token") or checkpoint.tokenizer.mask_token or checkpoint.tokenizer.eos_token or "",
         attend_to_augmentation=bool(expansion.get("attend", False)),
         skip_tokens=_skip_tokens(checkpoint, tokenizer, name),
@@ -104,7 +105,7 @@ def _skip_tokens(checkpoint: MultiVectorEncoder, tokenizer: Any, name: str) -> t
 
 @contextmanager
 def quiet_logger(name: str) -> Iterator[None]:
-    """Let a library log errors only, for as long as the block runs."""
+    """Let a library log only errors while the block runs."""
     logger = logging.getLogger(name)
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -116,21 +117,21 @@ def quiet_logger(name: str) -> Iterator[None]:
 
 @contextmanager
 def no_progress_bar() -> Iterator[None]:
-    """Keep transformers from showing bars of its own, for as long as the block runs."""
+    """Turn the progress bars of transformers off while the block runs."""
     from transformers.utils import logging as transformers_logging
 
-    shown = transformers_logging.is_progress_bar_enabled()
+    was_enabled = transformers_logging.is_progress_bar_enabled()
     transformers_logging.disable_progress_bar()
     try:
         yield
     finally:
-        if shown:
+        if was_enabled:
             transformers_logging.enable_progress_bar()
 
 
 @contextmanager
 def _listening(logger_name: str) -> Iterator[list[str]]:
-    """Collect what a library logs: the only place where it tells that it made up weights."""
+    """Collect what a library logs: only there it says that it initialised weights at random."""
     messages: list[str] = []
 
     class Listener(logging.Handler):

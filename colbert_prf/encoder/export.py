@@ -1,4 +1,4 @@
-"""A PyTorch checkpoint to a folder the ONNX encoder opens, checked against PyTorch before it is kept."""
+"""Export of PyTorch checkpoints to ONNX model folders, each checked against PyTorch before it is kept."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from colbert_prf.encoder.base import Encoder
+from colbert_prf.encoder.bert_graph import bert_graph
 from colbert_prf.encoder.checkpoint import open_checkpoint, quiet_logger
 from colbert_prf.encoder.folder import ModelFolder
 from colbert_prf.encoder.onnx import OnnxEncoder
@@ -36,21 +37,21 @@ SAMPLE_TEXTS = (
     "",
     "word " * 400,
 )
-"""What an export is checked on: questions, passages, accents, an empty text and one that is too long."""
+"""The texts on which an export is checked: questions, passages, accents, an empty text and one that is too long."""
 
 FLOAT32_TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far two encoders are apart on some texts.
+    """How far the vectors of two encoders differ on some texts.
 
     Parameters
     ----------
     largest_difference
-        Of any component of any vector.
+        The largest difference of any component of any vector.
     smallest_cosine, mean_cosine
-        Between a vector of one and the same token's vector of the other.
+        The cosines between the two encoders' vectors of a token.
     """
 
     largest_difference: float
@@ -59,12 +60,12 @@ class Agreement:
 
 
 def compare_encoders(first: Encoder, second: Encoder, texts: Sequence[str] = SAMPLE_TEXTS) -> Agreement:
-    """Encode texts as queries and as documents with both, and compare token by token.
+    """Encode texts as queries and as documents with two encoders, and compare the vectors of each token.
 
     Raises
     ------
     ModelError
-        If they split a text into different tokens.
+        If the encoders split a text into different tokens.
     """
     differences, cosines = [], []
     queries = [text for text in texts if text.strip()]
@@ -72,16 +73,16 @@ def compare_encoders(first: Encoder, second: Encoder, texts: Sequence[str] = SAM
         *zip(first.encode_documents(texts), second.encode_documents(texts), strict=True),
         *zip(first.encode_queries(queries), second.encode_queries(queries), strict=True),
     ]
-    for text, (one, other) in zip([*texts, *queries], pairs, strict=True):
-        if not np.array_equal(one.token_ids, other.token_ids):
+    for text, (encoded, exported) in zip([*texts, *queries], pairs, strict=True):
+        if not np.array_equal(encoded.token_ids, exported.token_ids):
             raise ModelError(
-                f"the exported tokenizer splits {text[:60]!r} differently: {first.tokens(one.token_ids)[:12]} against "
-                f"{second.tokens(other.token_ids)[:12]}"
+                f"the exported tokenizer splits {text[:60]!r} differently: {first.tokens(encoded.token_ids)[:12]} "
+                f"against {second.tokens(exported.token_ids)[:12]}"
             )
-        differences.append(float(np.abs(one.vectors - other.vectors).max()))
-        cosines.append(np.einsum("ij,ij->i", one.vectors, other.vectors))
-    joined = np.concatenate(cosines)
-    return Agreement(max(differences), float(joined.min()), float(joined.mean()))
+        differences.append(float(np.abs(encoded.vectors - exported.vectors).max()))
+        cosines.append(np.einsum("ij,ij->i", encoded.vectors, exported.vectors))
+    all_cosines = np.concatenate(cosines)
+    return Agreement(max(differences), float(all_cosines.min()), float(all_cosines.mean()))
 
 
 def export_model(model: str | os.PathLike[str], output: str | os.PathLike[str], *, int8: bool = False) -> Agreement:
@@ -90,7 +91,7 @@ def export_model(model: str | os.PathLike[str], output: str | os.PathLike[str], 
     Parameters
     ----------
     model
-        Any ColBERT checkpoint sentence-transformers opens: a folder or a name on the hub.
+        Any ColBERT checkpoint that sentence-transformers opens: a folder or a name on the hub.
     output
         The folder to write; it must not exist. It appears only when it is complete and checked.
     int8
@@ -99,7 +100,7 @@ def export_model(model: str | os.PathLike[str], output: str | os.PathLike[str], 
     Returns
     -------
     agreement
-        The exported model against PyTorch on :data:`SAMPLE_TEXTS`.
+        How far the exported model differs from PyTorch on :data:`SAMPLE_TEXTS`.
 
     Raises
     ------
@@ -135,7 +136,7 @@ def export_model(model: str | os.PathLike[str], output: str | os.PathLike[str], 
 
 
 def _write_network(checkpoint: MultiVectorEncoder, file: Path) -> None:
-    """Write ``input_ids, attention_mask -> vectors``, any batch, any length: as a fast graph or traced."""
+    """Write the network ``input_ids, attention_mask -> vectors``, as a fast graph if possible, otherwise traced."""
     import torch
 
     if (graph := _fast_graph(checkpoint)) is not None:
@@ -144,7 +145,7 @@ def _write_network(checkpoint: MultiVectorEncoder, file: Path) -> None:
         onnx.save(graph, file)
         return
     network = _network(checkpoint).eval()
-    # Two unequal sizes above 1, lest the tracer takes them for constants.
+    # Two different sizes above 1: otherwise the tracer takes them for constants.
     input_ids = torch.full((2, 13), checkpoint.tokenizer.unk_token_id or 0)
     shapes = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
     try:
@@ -167,15 +168,11 @@ def _write_network(checkpoint: MultiVectorEncoder, file: Path) -> None:
 
 
 def _fast_graph(checkpoint: MultiVectorEncoder) -> Any | None:
-    """The graph of a BERT encoder with one linear projection to unit vectors; None for every other checkpoint."""
+    """Make the fast graph of a BERT encoder with one linear projection to unit vectors; None for other checkpoints."""
     import torch
     from sentence_transformers.base.modules import Dense, Normalize
-    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 
-    from colbert_prf.encoder.bert_graph import bert_graph
-
-    transformer, *heads = list(checkpoint)
-    heads = [head for head in heads if not isinstance(head, MultiVectorMask)]
+    transformer, heads = _modules(checkpoint)
     network: Any = transformer.auto_model
     if type(network).__name__ != "BertModel" or network.config.hidden_act != "gelu":
         return None
@@ -193,8 +190,16 @@ def _fast_graph(checkpoint: MultiVectorEncoder) -> Any | None:
     )
 
 
+def _modules(checkpoint: MultiVectorEncoder) -> tuple[Any, list[Any]]:
+    """Return the transformer of a checkpoint, and the modules after it without masks."""
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+    transformer, *heads = list(checkpoint)
+    return transformer, [head for head in heads if not isinstance(head, MultiVectorMask)]
+
+
 def strip_traces(file: Path) -> None:
-    """Remove what the tracer wrote for debugging: source lines and paths of this machine have no place in a model."""
+    """Remove what the tracer wrote for debugging: a model must not hold source lines and paths of this machine."""
     import onnx
 
     model = onnx.load(file)
@@ -205,13 +210,11 @@ def strip_traces(file: Path) -> None:
 
 
 def _network(checkpoint: MultiVectorEncoder) -> Any:
-    """Chain transformer, projections and normalisation as one module of two tensors."""
+    """Chain the transformer, projections and normalisation in one module of two tensors."""
     import torch
     from sentence_transformers.base.modules import Dense, Normalize
-    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 
-    transformer, *heads = list(checkpoint)
-    heads = [head for head in heads if not isinstance(head, MultiVectorMask)]
+    transformer, heads = _modules(checkpoint)
     if unknown := [type(head).__name__ for head in heads if not isinstance(head, Dense | Normalize)]:
         raise ModelError(f"the checkpoint has modules that cannot be exported: {', '.join(unknown)}")
 

@@ -1,4 +1,4 @@
-"""The files of a model folder: the one place that names them, checks them and hashes them."""
+"""The files of a model folder: this module alone names, checks and hashes them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ EMBEDDED = Path(__file__).parent / "embedded"
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A folder the ONNX encoder opens: ``colbert_prf.json``, ``tokenizer.json`` and ``model.onnx``.
+    """A folder that the ONNX encoder opens: ``colbert_prf.json``, ``tokenizer.json`` and ``model.onnx``.
 
-    With ``query_weights.npy`` the vectors of a query have weights of their tokens; without it they are all alike.
+    ``query_weights.npy`` has the weights of query tokens; without it all weigh the same.
     """
 
     path: Path
@@ -45,26 +45,26 @@ class ModelFolder:
 
     @property
     def query_weights_file(self) -> Path:
-        """What the vector of each token weighs in a query; most models have none."""
+        """The weight of each token's vector in a query; most models have no such file."""
         return self.path / "query_weights.npy"
 
     @property
     def is_complete(self) -> bool:
-        """Whether all three files are there."""
+        """Whether all three files exist."""
         return not self.missing
 
     @property
     def missing(self) -> list[str]:
-        """The names of the files that are not there."""
+        """The names of the files that do not exist."""
         return [file.name for file in self.files if not file.is_file()]
 
     @property
     def files(self) -> tuple[Path, Path, Path]:
-        """All files that make the vectors, in the order they are hashed."""
+        """The files that determine the vectors, in the order in which they are hashed."""
         return (self.settings_file, self.tokenizer_file, self.network_file)
 
     def check(self) -> ModelFolder:
-        """Raise :class:`ModelError` naming what is missing; return the folder itself."""
+        """Return the folder itself; a :class:`ModelError` names missing files."""
         if not self.path.is_dir():
             raise ModelError(f"{self.path}: no such model folder; make one with: colbert-prf export MODEL {self.path}")
         if missing := self.missing:
@@ -82,7 +82,7 @@ class ModelFolder:
             raise ModelError(f"{self.settings_file}: {error}") from error
 
     def read_query_weights(self, vocabulary_size: int) -> npt.NDArray[np.float32] | None:
-        """Read ``query_weights.npy``, of shape (vocabulary_size,), where there is one."""
+        """Read ``query_weights.npy``, of shape (vocabulary_size,); None if there is no such file."""
         path = self.query_weights_file
         if not path.is_file():
             return None
@@ -102,14 +102,14 @@ class ModelFolder:
         return np.asarray(weights, dtype=np.float32)
 
     def fingerprint(self) -> str:
-        """Hash the files that make the vectors: equal fingerprints, equal vectors."""
+        """Hash the files that determine the vectors: equal fingerprints, equal vectors."""
         digest = hashlib.sha256()
         for file in self.files:
             digest.update(hashlib.sha256(file.read_bytes()).digest())
         return digest.hexdigest()[:32]
 
     def query_fingerprint(self) -> str:
-        """Hash the weights of query tokens as well: equal ones, equal encoded queries."""
+        """Hash the weights of query tokens as well: equal fingerprints, equal encoded queries."""
         if not self.query_weights_file.is_file():
             return self.fingerprint()
         weights = hashlib.sha256(self.query_weights_file.read_bytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""The default encoder: ONNX Runtime and tokenizers, nothing else."""
+"""The default encoder, which needs only ONNX Runtime and tokenizers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import onnxruntime
 
 from colbert_prf.encoder.base import Encoder, available_cores
 from colbert_prf.encoder.folder import ModelFolder
 from colbert_prf.encoder.ordered import ordered_map
+from colbert_prf.encoder.session import open_session
 from colbert_prf.encoder.tokenization import Tokenization, Tokenized
 from colbert_prf.errors import ModelError, require_positive
 from colbert_prf.types import EncodedDocument, EncodedQuery, TokenIds, Vectors
@@ -26,19 +26,19 @@ Encoded = TypeVar("Encoded", EncodedQuery, EncodedDocument)
 
 
 class OnnxEncoder(Encoder):
-    """Encodes one text per run, each run in one thread, as many runs at once as ``threads``.
+    """Encodes one text per run, each run in one thread, with ``threads`` runs at once.
 
-    There is no padding, so no text pays for a longer neighbour; int8 scales are taken from one text, so a vector does
-    not depend on its batch; and on a CPU this is faster than batches.
+    Texts are not padded, so none costs more because of a longer one; int8 scales come from one text, so a vector does
+    not depend on a batch; and on a CPU this is faster than batches.
 
     Parameters
     ----------
     folder
-        As written by ``colbert-prf export``.
+        A folder that ``colbert-prf export`` wrote.
     threads
-        Texts encoded at once; as many as there are cores if left out.
+        The number of texts encoded at once; the number of cores if left out.
     query_weights
-        Whether to weigh the vectors of a query where the folder says how.
+        Whether to weigh the vectors of a query if the folder has weights.
     """
 
     def __init__(self, folder: ModelFolder, *, threads: int | None = None, query_weights: bool = True) -> None:
@@ -48,7 +48,7 @@ class OnnxEncoder(Encoder):
         self.tokenization = Tokenization.from_file(folder.tokenizer_file, folder.read_settings())
         if query_weights:
             self.query_weights = folder.read_query_weights(self.vocabulary_size)
-        self._session = _open_session(folder)
+        self._session = open_session(folder.network_file)
         self._check_network()
 
     @cached_property
@@ -58,7 +58,7 @@ class OnnxEncoder(Encoder):
 
     @cached_property
     def query_fingerprint(self) -> str:
-        """A hash that tells the weights of query tokens apart too: equal ones, equal encoded queries."""
+        """A hash that covers the weights of query tokens too: equal hashes, equal encoded queries."""
         return self.fingerprint if self.query_weights is None else self.folder.query_fingerprint()
 
     def encode_queries(
@@ -89,17 +89,17 @@ class OnnxEncoder(Encoder):
         return EncodedDocument(*self._encode(self.tokenization.document(text)))
 
     def _encode(self, tokenized: Tokenized) -> tuple[TokenIds, Vectors]:
-        ids, attention, kept = tokenized
-        return ids[kept].astype(np.int32), np.ascontiguousarray(self._run(ids, attention)[kept])
+        ids, attention, has_vector = tokenized
+        return ids[has_vector].astype(np.int32), np.ascontiguousarray(self._run(ids, attention)[has_vector])
 
     def _check_network(self) -> None:
-        """Try the network on the largest token id: it must fit the tokenizer and the settings."""
+        """Run the network on the largest token id, to check that it fits the tokenizer and the settings."""
         file, settings = self.folder.network_file, self.tokenization.settings
         names = {item.name for item in self._session.get_inputs()}, {item.name for item in self._session.get_outputs()}
         if names != (INPUTS, OUTPUTS):
-            found = " -> ".join(", ".join(sorted(part)) for part in names)
+            signature = " -> ".join(", ".join(sorted(part)) for part in names)
             raise ModelError(
-                f"{file}: a ColBERT network is attention_mask, input_ids -> vectors, found {found}; export the "
+                f"{file}: a ColBERT network is attention_mask, input_ids -> vectors, found {signature}; export the "
                 "checkpoint with `colbert-prf export`"
             )
         largest = self.vocabulary_size - 1
@@ -120,15 +120,3 @@ class OnnxEncoder(Encoder):
     def _run(self, token_ids: npt.NDArray[np.int64], attention: npt.NDArray[np.int64]) -> Vectors:
         (vectors,) = self._session.run(["vectors"], {"input_ids": token_ids[None], "attention_mask": attention[None]})
         return np.asarray(vectors[0], dtype=np.float32)
-
-
-def _open_session(folder: ModelFolder) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(str(folder.network_file), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # ONNX Runtime's exceptions share no base but Exception
-        reason = str(error).splitlines()[0]
-        raise ModelError(f"{folder.network_file}: ONNX Runtime cannot open it ({reason}); export it again") from error

@@ -1,4 +1,4 @@
-"""A map over an endless iterable, in several threads, in order, holding only a few items at a time."""
+"""A map over a stream in several threads, in order, which holds only a few items at a time."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ __all__ = ["ordered_map"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-WAITING_PER_THREAD = 8
+PENDING_PER_THREAD = 8
 
 
 def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], *, threads: int) -> Iterator[Result]:
-    """Apply ``function`` to each item in ``threads`` threads and yield the results in the order of the items.
+    """Apply a function to each item in several threads, and yield the results in the order of the items.
 
     Parameters
     ----------
     function
-        Should release the interpreter lock for most of its work.
+        It should release the interpreter lock for most of its work.
     items
-        Read as needed: at most ``threads * WAITING_PER_THREAD`` are under way.
+        Read as needed: at most ``threads * PENDING_PER_THREAD`` are in work.
     threads
         With 1, everything runs in the calling thread.
 
@@ -37,13 +37,13 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], *, th
         return
     pool = ThreadPoolExecutor(threads)
     try:
-        waiting: deque[Future[Result]] = deque()
+        pending: deque[Future[Result]] = deque()
         for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) >= threads * WAITING_PER_THREAD:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            pending.append(pool.submit(function, item))
+            if len(pending) >= threads * PENDING_PER_THREAD:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
     finally:
         # A caller that stops early, or Ctrl-C, must not wait for work nobody wants.
         pool.shutdown(wait=True, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Float32 networks to int8, with outliers moved from the activations into the weights first."""
+"""Quantization of float32 networks to int8, after outliers have moved from the activations to the weights."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from colbert_prf.errors import ModelError
 __all__ = ["calibration_texts", "quantize_network"]
 
 MIGRATION = 0.75
-"""How much of the outliers moves into the weights; 0.7 to 0.8 are alike, beyond that it gets worse."""
+"""The part of the outliers that moves to the weights; 0.7 to 0.8 are equally good, other values worse."""
 
 Ranges = dict[str, npt.NDArray[np.float32]]
 
 
 def calibration_texts() -> list[str]:
-    """Prose that every Python has: the topics of ``help()``."""
+    """Return the topics of ``help()``: prose that every Python has."""
     topics: dict[str, str] = importlib.import_module("pydoc_data.topics").topics
     return [topics[name] for name in sorted(topics)]
 
 
 def quantize_network(file: Path, tokenization: Tokenization) -> None:
-    """Quantize a network in place: a scale per channel for weights, taken at run time for activations.
+    """Quantize a network in place: weights with a scale per channel, activations with scales computed at run time.
 
     The error of int8 comes from the activations: one scale serves all channels of a text, and a few channels are far
     larger than the rest. So each matrix product ``X W`` becomes ``(X / s) (s W)`` with
@@ -42,9 +42,9 @@ def quantize_network(file: Path, tokenization: Tokenization) -> None:
     Parameters
     ----------
     file
-        An ONNX network as :func:`~colbert_prf.encoder.export.export_model` writes it.
+        An ONNX network that :func:`~colbert_prf.encoder.export.export_model` wrote.
     tokenization
-        The model's own, to run it on :func:`calibration_texts`.
+        The tokenization of the model, to run it on :func:`calibration_texts`.
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.shape_inference import quant_pre_process
@@ -66,14 +66,14 @@ def quantize_network(file: Path, tokenization: Tokenization) -> None:
 
 
 def smooth_network(file: Path, calibration: Iterable[Tokenized], *, migration: float = MIGRATION) -> None:
-    """Move outliers of activations into the weights, in place; the network's output stays the same.
+    """Move outliers from the activations to the weights, in place; the output of the network stays the same.
 
     Parameters
     ----------
     file
         A float32 ONNX network.
     calibration
-        Texts whose activations are typical.
+        Texts with typical activations.
     migration
         The exponent ``a``, between 0 and 1.
     """
@@ -89,14 +89,14 @@ def smooth_network(file: Path, calibration: Iterable[Tokenized], *, migration: f
     nodes = list(model.graph.node)
     by_input = sorted(products, key=lambda node: str(node.input[0]))
     for activation, group in groupby(by_input, key=lambda node: str(node.input[0])):
-        sharing = list(group)
-        matrices = [numpy_helper.to_array(weights[node.input[1]]) for node in sharing]
+        consumers = list(group)
+        matrices = [numpy_helper.to_array(weights[node.input[1]]) for node in consumers]
         scales = _scales(ranges[activation], matrices, migration)
         divisor, smoothed = f"{activation}_smoothing", f"{activation}_smoothed"
         model.graph.initializer.append(numpy_helper.from_array(1 / scales, divisor))
-        position = min(nodes.index(node) for node in sharing)
+        position = min(nodes.index(node) for node in consumers)
         nodes.insert(position, helper.make_node("Mul", [activation, divisor], [smoothed], name=smoothed))
-        for node, matrix in zip(sharing, matrices, strict=True):
+        for node, matrix in zip(consumers, matrices, strict=True):
             scaled = np.ascontiguousarray(matrix * scales[:, None])
             weights[node.input[1]].CopyFrom(numpy_helper.from_array(scaled, node.input[1]))
             node.input[0] = smoothed
@@ -108,14 +108,14 @@ def smooth_network(file: Path, calibration: Iterable[Tokenized], *, migration: f
 def _scales(
     activations: npt.NDArray[np.float32], matrices: list[npt.NDArray[np.float32]], migration: float
 ) -> npt.NDArray[np.float32]:
-    """One scale per input channel, their geometric mean 1; of shape (num_channels,)."""
+    """Compute a scale for each input channel, of shape (num_channels,); their geometric mean is 1."""
     rows = np.max([np.abs(matrix).max(axis=1) for matrix in matrices], axis=0)
     scales = np.maximum(activations, 1e-3) ** migration / np.maximum(rows, 1e-5) ** (1 - migration)
     return np.asarray(scales / np.exp(np.log(scales).mean()), dtype=np.float32)
 
 
 def _activation_ranges(model: Any, names: list[str], calibration: Iterable[Tokenized]) -> Ranges:
-    """The largest magnitude of each channel of the named tensors over some texts."""
+    """Measure the largest magnitude of each channel of the named tensors over some texts."""
     import onnx
     import onnxruntime
 

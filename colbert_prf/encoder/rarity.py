@@ -1,4 +1,4 @@
-"""What the vectors of a query weigh by the rarity of their tokens."""
+"""Weights of query tokens by their rarity."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from colbert_prf.errors import InputError
 __all__ = ["query_weights"]
 
 SMALLEST = 0.05
-"""Of an inverse document frequency: a token of every document still counts a little."""
+"""The least inverse document frequency, so that a token of every document still counts a little."""
 
 
 def query_weights(
     document_frequencies: npt.NDArray[np.integer], num_documents: int, *, power: float = 0.25
 ) -> npt.NDArray[np.float32]:
-    """The inverse document frequency of each token, ``ln((N + 1) / (N_t + 1))``, to some power.
+    """Raise the inverse document frequency of each token, ``ln((N + 1) / (N_t + 1))``, to a power.
 
-    A model that was not trained for late interaction gives all words of a question equal say.
+    A model that was not trained for late interaction gives the same weight to all words of a question.
 
     Parameters
     ----------
     document_frequencies
-        In how many documents each token is, of shape (vocabulary_size,).
+        N_t, the number of documents with each token, of shape (vocabulary_size,).
     num_documents
-        How many documents there are.
+        N, the number of documents.
     power
         0 for equal weights, 1 for the inverse document frequency itself.
 

@@ -1,4 +1,4 @@
-"""What a model folder says about its own use: markers, lengths, augmentation and skipped tokens."""
+"""Model settings: the markers, lengths, augmentation and skipped tokens that a model was trained with."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ FORMAT = 1
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings:
-    """How a ColBERT model wants its texts, as written in the ``colbert_prf.json`` of its folder.
+    """How to prepare texts for a ColBERT model, as the ``colbert_prf.json`` of its folder says.
 
     Parameters
     ----------
     name
-        For people: shown by ``colbert-prf info``.
+        A name for people, which ``colbert-prf info`` shows.
     dim
         Components of a vector.
     query_prefix, document_prefix
-        Put before each text as it stands, a trailing space included: ColBERTv2 has ``"[unused0] "``.
+        The text before each query or document, with its trailing space: ColBERTv2 has ``"[unused0] "``.
     query_length, document_length
-        Tokens kept of a text, markers included; the rest is cut.
+        The most tokens of a text, markers included; the rest is cut.
     augment_to
-        Queries with fewer tokens are filled up to this number with ``augment_token``; 0 never fills.
+        The number of tokens to which shorter queries are padded with ``augment_token``; 0 for no padding.
     augment_token
-        The filling token, ``[MASK]`` in ColBERT.
+        The padding token, ``[MASK]`` in ColBERT.
     attend_to_augmentation
-        Whether the other tokens see the filling ones; ColBERT says no.
+        Whether the other tokens attend to the padding; in ColBERT they do not.
     skip_tokens
         Document tokens that get no vector, such as punctuation.
     special_tokens
-        Tokens that carry no word, such as ``[CLS]``: feedback never expands a query with them.
+        Tokens that carry no word, such as ``[CLS]``; feedback never adds them to a query.
 
     Examples
     --------
@@ -68,37 +68,37 @@ class ModelSettings:
             )
 
     def to_json(self) -> str:
-        """Write the settings as JSON, keys sorted, so that equal settings are equal text."""
+        """Write the settings as JSON with sorted keys, so that equal settings are equal texts."""
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> ModelSettings:
-        """Read settings, refusing unknown keys, wrong types and formats of the future."""
+        """Read settings; unknown keys, wrong types and newer formats are a :class:`ModelError`."""
         try:
             values: Any = json.loads(text)
         except (json.JSONDecodeError, RecursionError) as error:
             raise ModelError(f"model settings are not JSON: {error}") from error
         if not isinstance(values, dict):
             raise ModelError(f"model settings must be a JSON object, found {type(values).__name__}")
-        if (found := values.pop("format", None)) != FORMAT:
+        if (file_format := values.pop("format", None)) != FORMAT:
             raise ModelError(
-                f"model settings have format {found!r}, this version reads {FORMAT}; upgrade colbert-prf or export the "
-                "model again"
+                f"model settings have format {file_format!r}, this version reads {FORMAT}; upgrade colbert-prf or "
+                "export the model again"
             )
         _check_types(cls, values)
-        checked: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-        return cls(**checked)
+        arguments: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return cls(**arguments)
 
 
 def _check_types(settings: type[ModelSettings], values: dict[str, Any]) -> None:
-    expected = {"str": (str, "a string"), "int": (int, "a whole number"), "bool": (bool, "true or false")}
-    known = {item.name: expected.get(str(item.type), (list, "a list of strings")) for item in fields(settings)}
-    if unknown := sorted(values.keys() - known):
-        raise ModelError(f"model settings have unknown keys {unknown}; known are {sorted(known)}")
+    json_types = {"str": (str, "a string"), "int": (int, "a whole number"), "bool": (bool, "true or false")}
+    expected = {item.name: json_types.get(str(item.type), (list, "a list of strings")) for item in fields(settings)}
+    if unknown := sorted(values.keys() - expected):
+        raise ModelError(f"model settings have unknown keys {unknown}; known are {sorted(expected)}")
     if missing := sorted({"name", "dim"} - values.keys()):
         raise ModelError(f"model settings lack {missing}")
     for key, value in values.items():
-        wanted, words = known[key]
-        strings = wanted is not list or (isinstance(value, list) and all(isinstance(item, str) for item in value))
-        if not isinstance(value, wanted) or isinstance(value, bool) is not (wanted is bool) or not strings:
-            raise ModelError(f"model setting {key} must be {words}, found {value!r}")
+        type_, description = expected[key]
+        has_strings = type_ is not list or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+        if not isinstance(value, type_) or isinstance(value, bool) is not (type_ is bool) or not has_strings:
+            raise ModelError(f"model setting {key} must be {description}, found {value!r}")

@@ -1,4 +1,4 @@
-"""Which texts can be encoded: the check every encoder makes before it tokenizes."""
+"""The check of texts that every encoder makes before it tokenizes them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["valid_document", "valid_query"]
 
 
 def valid_document(text: str) -> str:
-    """Return the text with lone surrogates replaced by U+FFFD, as every decoder does: they are no characters.
+    """Return a text with lone surrogates, which are no characters, replaced by U+FFFD, as every decoder does.
 
     Raises
     ------
     TextError
-        If it is not a string.
+        If the text is not a string.
 
     Examples
     --------
@@ -30,12 +30,12 @@ def valid_document(text: str) -> str:
 
 
 def valid_query(text: str) -> str:
-    """Return a valid, non-empty query.
+    """Return a query that is not empty, with lone surrogates replaced.
 
     Raises
     ------
     TextError
-        If it is not a string, or is empty: an empty query would match everything alike.
+        If the query is not a string, or is empty: all documents would match it equally.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""An ONNX network over texts and its tokenizer, from a folder such as optimum exports; no PyTorch."""
+"""ONNX networks over texts, with their tokenizers, in folders such as optimum exports; no PyTorch."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from tokenizers import Tokenizer
 
 from colbert_prf.encoder.base import available_cores
+from colbert_prf.encoder.session import first_line, open_session
 from colbert_prf.encoder.text import valid_document
 from colbert_prf.errors import InputError, ModelError, require_positive
 
@@ -26,7 +28,7 @@ LENGTHS = (
     ("tokenizer_config.json", "model_max_length"),
     ("config.json", "max_position_embeddings"),
 )
-"""The files, and their keys, that may say how many tokens the network reads."""
+"""The files, and their keys, that may have the number of tokens that the network reads."""
 LONGEST = 512
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 INTEGERS: dict[str, type[np.integer[Any]]] = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
@@ -35,22 +37,22 @@ PROBE_LENGTH = 3
 
 
 class TextNetwork:
-    """Runs an ONNX network over one text, or one pair of texts, at a time and in one thread: nothing is padded.
+    """Runs an ONNX network over one text, or one pair of texts, at a time, in one thread and without padding.
 
-    Opening it runs the network on three tokens, so that a folder that cannot work is refused then and not in the middle
-    of a collection.
+    The constructor runs the network on three tokens, so that an unsuitable folder is refused at once and not in the
+    middle of a collection.
 
     Parameters
     ----------
     folder
-        With ``tokenizer.json``, and ``model.onnx`` or ``onnx/model.onnx``.
+        A folder with ``tokenizer.json``, and ``model.onnx`` or ``onnx/model.onnx``.
     pairs
-        Whether it reads pairs of texts.
+        Whether the network reads pairs of texts.
     max_length
-        Tokens of a text, or of a pair, special tokens included; what is longer is cut. If left out, the smallest number
-        in ``sentence_bert_config.json``, ``tokenizer_config.json`` and ``config.json``, at most 512.
+        The most tokens of a text, or of a pair, special tokens included; the rest is cut. If left out, the smallest
+        number in ``sentence_bert_config.json``, ``tokenizer_config.json`` and ``config.json``, at most 512.
     threads
-        How many runs its user makes at once; as many as there are cores if left out.
+        The number of runs that the caller makes at once; the number of cores if left out.
 
     Raises
     ------
@@ -72,15 +74,16 @@ class TextNetwork:
         self.network_file = _network_file(self.folder)
         self._tokenizer = _open_tokenizer(self.folder)
         self.max_length = self._cut(pairs, max_length)
-        self._session = _open_session(self.network_file)
+        self._session = open_session(self.network_file)
         self._inputs = self._known_inputs()
         self.output_shapes = self._probe()
 
     @staticmethod
     def is_in(folder: str | os.PathLike[str]) -> bool:
-        """Whether a folder is to be opened this way: it has an ONNX network, and no PyTorch weights in its stead.
+        """Tell whether a folder has an ONNX network that should be opened.
 
-        Weights of PyTorch count only where ``tokenizer.json`` is missing, which sentence-transformers can do without.
+        If the folder has PyTorch weights and no ``tokenizer.json``, which sentence-transformers can do without, the
+        weights should be opened instead.
         """
         path = Path(folder)
         if not any((path / name).is_file() for name in NETWORKS):
@@ -89,7 +92,7 @@ class TextNetwork:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the network, with the weights beside it if they are in a file of their own, and the tokenizer."""
+        """A hash of the network, of its weights if they are in a file of their own, and of the tokenizer."""
         digest = hashlib.sha256((self.folder / TOKENIZER).read_bytes())
         for file in sorted(self.network_file.parent.glob(f"{self.network_file.name}*")):
             with file.open("rb") as stream:
@@ -98,41 +101,41 @@ class TextNetwork:
         return digest.hexdigest()[:32]
 
     def describe_outputs(self) -> str:
-        """The outputs and their shapes on a trial of three tokens, for error messages."""
+        """Describe the outputs and their shapes for three tokens, for error messages."""
         return ", ".join(f"{name} of shape {shape}" for name, shape in self.output_shapes.items())
 
     def run(self, output: str, text: str, second: str | None = None) -> npt.NDArray[np.float32]:
-        """One output of the network for a text, or for a pair of texts.
+        """Compute one output of the network for a text, or for a pair of texts.
 
         Parameters
         ----------
         output
-            Its name, a key of ``output_shapes``.
+            The name of the output, a key of ``output_shapes``.
         text, second
-            The text; the first and the second of a pair.
+            The text, or the two texts of a pair.
 
         Returns
         -------
         ndarray
-            As the network gives it, the axis of the batch of length 1 included.
+            The output, with a batch axis of length 1.
         """
         encoding = self._tokenizer.encode(valid_document(text), None if second is None else valid_document(second))
         try:
             (values,) = self._run([output], encoding.ids, encoding.type_ids)
         except Exception as error:  # ONNX Runtime's exceptions share no base but Exception
             raise ModelError(
-                f"{self.network_file}: the network fails on {len(encoding.ids)} tokens ({_reason(error)}); "
+                f"{self.network_file}: the network fails on {len(encoding.ids)} tokens ({first_line(error)}); "
                 f"give a max_length below {self.max_length}, or export the model with dynamic axes"
             ) from error
         return np.asarray(values, dtype=np.float32)
 
     def _run(self, outputs: list[str] | None, ids: list[int], type_ids: list[int]) -> list[npt.NDArray[Any]]:
-        given = dict(zip(INPUTS, (ids, [1] * len(ids), type_ids), strict=True))
-        inputs = {name: np.array([given[name]], dtype=dtype) for name, dtype in self._inputs.items()}
+        values = dict(zip(INPUTS, (ids, [1] * len(ids), type_ids), strict=True))
+        inputs = {name: np.array([values[name]], dtype=dtype) for name, dtype in self._inputs.items()}
         return list(self._session.run(outputs, inputs))
 
     def _cut(self, pairs: bool, max_length: int | None) -> int:
-        """Have the tokenizer cut texts, and not pad them; return the length."""
+        """Make the tokenizer cut texts without padding, and return the length."""
         length = _length_of(self.folder) if max_length is None else max_length
         special = self._tokenizer.num_special_tokens_to_add(pairs)
         if length <= special:  # the library would not cut at all
@@ -144,24 +147,24 @@ class TextNetwork:
         return length
 
     def _known_inputs(self) -> dict[str, type[np.integer[Any]]]:
-        found = {item.name: item.type for item in self._session.get_inputs()}
-        unknown = [f"{name} ({kind})" for name, kind in found.items() if name not in INPUTS or kind not in INTEGERS]
-        if unknown or "input_ids" not in found:
+        kinds = {item.name: item.type for item in self._session.get_inputs()}
+        unknown = [f"{name} ({kind})" for name, kind in kinds.items() if name not in INPUTS or kind not in INTEGERS]
+        if unknown or "input_ids" not in kinds:
             raise ModelError(
                 f"{self.network_file}: a text network takes integers as {', '.join(INPUTS)}, the first of them at "
-                f"least; found the inputs {', '.join(unknown or found) or 'none'}; export an encoder such as BERT with "
+                f"least; found the inputs {', '.join(unknown or kinds) or 'none'}; export an encoder such as BERT with "
                 "optimum-cli export onnx"
             )
-        return {name: INTEGERS[kind] for name, kind in found.items()}
+        return {name: INTEGERS[kind] for name, kind in kinds.items()}
 
     def _probe(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each output for three tokens; the largest id of the tokenizer must be one of the network's."""
+        """Return the shape of each output for three tokens, after a run on the largest id of the tokenizer."""
         try:
             values = self._run(None, [0] * PROBE_LENGTH, [0] * PROBE_LENGTH)
         except Exception as error:  # as in run
             raise ModelError(
                 f"{self.network_file}: the network does not run on a text of {PROBE_LENGTH} tokens "
-                f"({_reason(error)}); export the model with dynamic axes for batch and sequence"
+                f"({first_line(error)}); export the model with dynamic axes for batch and sequence"
             ) from error
         largest = max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=0)
         try:
@@ -169,28 +172,29 @@ class TextNetwork:
         except Exception as error:  # as in run
             raise ModelError(
                 f"{self.folder / TOKENIZER}: its largest token id is {largest}, which {self.network_file.name} does "
-                f"not know ({_reason(error)}); put the tokenizer.json of this very model there"
+                f"not know ({first_line(error)}); put the tokenizer.json of this very model there"
             ) from error
         names = [item.name for item in self._session.get_outputs()]
         return {name: np.shape(value) for name, value in zip(names, values, strict=True)}
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; an empty one if there is no such file."""
+    """Read the object in a JSON file; an empty one if there is no such file."""
     if not path.is_file():
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelError(f"{path}: not JSON ({error}); copy it from the model again, or remove it") from error
-    if not isinstance(found, dict):
-        raise ModelError(f"{path}: must hold a JSON object, found {type(found).__name__}; copy it from the model again")
-    return found
+    if not isinstance(content, dict):
+        kind = type(content).__name__
+        raise ModelError(f"{path}: must hold a JSON object, found {kind}; copy it from the model again")
+    return content
 
 
 def _length_of(folder: Path) -> int:
-    found = [read_json_object(folder / name).get(key) for name, key in LENGTHS]
-    return min([LONGEST, *(length for length in found if isinstance(length, int) and length > 0)])
+    lengths = [read_json_object(folder / name).get(key) for name, key in LENGTHS]
+    return min([LONGEST, *(length for length in lengths if isinstance(length, int) and length > 0)])
 
 
 def _network_file(folder: Path) -> Path:
@@ -199,17 +203,15 @@ def _network_file(folder: Path) -> Path:
     for name in NETWORKS:
         if (folder / name).is_file():
             return folder / name
-    found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.onnx"))
-    advice = "rename one of them" if found else "export the model again with optimum-cli export onnx"
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.onnx"))
+    advice = "rename one of them" if names else "export the model again with optimum-cli export onnx"
     raise ModelError(
         f"{folder}: no ONNX network, which must be {' or '.join(NETWORKS)}; "
-        f"found {', '.join(found) or 'none'}; {advice}"
+        f"found {', '.join(names) or 'none'}; {advice}"
     )
 
 
 def _open_tokenizer(folder: Path) -> Any:
-    from tokenizers import Tokenizer
-
     path = folder / TOKENIZER
     if not path.is_file():
         raise ModelError(
@@ -220,20 +222,4 @@ def _open_tokenizer(folder: Path) -> Any:
     try:
         return Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises bare Exception
-        raise ModelError(f"{path}: not a tokenizer file ({_reason(error)}); copy it from the model again") from error
-
-
-def _open_session(path: Path) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # what fails is raised, and said once
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # ONNX Runtime's exceptions share no base but Exception
-        raise ModelError(f"{path}: ONNX Runtime cannot open it ({_reason(error)}); export it again") from error
-
-
-def _reason(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+        raise ModelError(f"{path}: not a tokenizer file ({first_line(error)}); copy it from the model again") from error

@@ -1,4 +1,4 @@
-"""The same encoder over PyTorch: any checkpoint as it is, on a CPU or a GPU; needs the extra ``[hub]``."""
+"""Encoders over PyTorch: any checkpoint, on a CPU or a GPU; needs the extra ``[hub]``."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class TorchEncoder(Encoder):
     Parameters
     ----------
     checkpoint
-        An open model.
+        An open checkpoint.
     name
-        For people.
+        A name for people.
     batch_size
-        Texts per forward pass; it changes speed, not vectors (to 1e-5).
+        Texts per forward pass; it changes the speed, but vectors only by 1e-5.
     """
 
     def __init__(self, checkpoint: MultiVectorEncoder, *, name: str, batch_size: int = 16) -> None:
@@ -79,12 +79,12 @@ class TorchEncoder(Encoder):
             "document": (self.checkpoint.encode_document, valid_document),
         }[task]
         remaining = iter(texts)
-        # Sixteen batches at a time, so that texts of like length share a batch.
+        # Sixteen batches at a time, so that texts of similar length share a batch.
         while chunk := [valid(text) for text in islice(remaining, 16 * self.batch_size)]:
             encoded: Any = encode(chunk, batch_size=self.batch_size, output_value=None, show_progress_bar=False)
             for features in encoded:
-                kept = features["attention_mask"].bool()
-                vectors = features["token_embeddings"][kept].float().cpu().numpy()
-                yield wrap(features["input_ids"][kept].cpu().numpy().astype(np.int32), np.ascontiguousarray(vectors))
+                mask = features["attention_mask"].bool()
+                vectors = features["token_embeddings"][mask].float().cpu().numpy()
+                yield wrap(features["input_ids"][mask].cpu().numpy().astype(np.int32), np.ascontiguousarray(vectors))
             if progress is not None:
                 progress(len(chunk))

@@ -29,7 +29,7 @@ from colbert_prf.evaluation import (
 )
 from colbert_prf.experiments.experiment import Outcome, Results
 from colbert_prf.plots.results import plot_bars, plot_differences
-from colbert_prf.storage.durable import write_whole
+from colbert_prf.storage.durable import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -130,7 +130,7 @@ def write_report(results: Results, output: str | Path) -> list[Path]:
         texts["comparisons.csv"] = to_csv(comparisons_of(results))
     texts["report.html"] = _page(results, table)
     for name, text in texts.items():
-        write_whole(output / name, text.encode())
+        write_atomically(output / name, text.encode())
     return [output / name for name in texts]
 
 

@@ -21,7 +21,7 @@ from colbert_prf.feedback import Feedback
 from colbert_prf.feedback.methods import METHODS
 from colbert_prf.progress import progress_bar
 from colbert_prf.search.retriever import Retriever
-from colbert_prf.storage.durable import write_whole
+from colbert_prf.storage.durable import write_atomically
 
 __all__ = ["Existing", "RunSummary", "digest_of_topics", "feedback_facts", "finished_run", "run_topics", "tag_of"]
 
@@ -271,7 +271,7 @@ def _finish(journal: Journal, path: Path, tag: str, num_resumed: int) -> RunSumm
     write_run(path, ((answer.query_id, answer.scores) for answer in journal.answers()), tag)
     summary = _summary(journal.answers(), path, tag, num_resumed)
     facts = {"configuration": journal.configuration, "summary": asdict(summary)}
-    write_whole(described, (json.dumps(facts, ensure_ascii=False, indent=2) + "\n").encode())
+    write_atomically(described, (json.dumps(facts, ensure_ascii=False, indent=2) + "\n").encode())
     journal.path.unlink()
     return summary
 

@@ -19,9 +19,10 @@ from colbert_prf.experiments.experiment import Judged
 from colbert_prf.feedback import ColbertPRF
 from colbert_prf.index import Index
 from colbert_prf.progress import progress_bar
-from colbert_prf.search.effort import Effort
-from colbert_prf.search.engine import Found, default_probes, default_rescore
-from colbert_prf.search.first_pass import CompressedPass
+from colbert_prf.search.budget import Budget, Execution, default_probes, default_rescore
+from colbert_prf.search.candidates import find_candidates
+from colbert_prf.search.first_pass import PrunedPass
+from colbert_prf.search.scorer import TopDocuments
 from colbert_prf.types import EncodedQuery, Expansion, Hit, Ranking
 
 __all__ = ["GRID", "STUDIES", "KeptFirstPass", "Sweep", "run_sweep", "sweep_settings", "trimmed", "varied_values"]
@@ -43,24 +44,18 @@ class KeptFirstPass:
     """
 
     def __init__(self, index: Index, query: EncodedQuery, k: int, *, threads: int, executor: Executor) -> None:
-        effort = Effort(
-            probes=default_probes(k, index.num_vectors),
-            rescore=default_rescore(k),
-            threads=threads,
-            executor=executor,
-            timings={},
-            widen=True,
-        )
-        self._index, self._query, self._k, self._effort = index, query, k, effort
-        self._first = CompressedPass(index.snapshot, query, k, effort, None)
+        budget = Budget(default_probes(k, index.num_vectors), default_rescore(k), widen=True)
+        execution = Execution({"threads": threads, "executor": executor})
+        self._collection, self._query, self._k, self._execution = index.snapshot, query, k, execution
+        self._first = PrunedPass(find_candidates(self._collection, query, k, budget, execution), k, budget, execution)
         self._first.finish()
-        self._found = self._first.best(k)
+        self._best = self._first.best(k)
         self._expansions: dict[ColbertPRF, Expansion] = {}
 
     @property
     def scores(self) -> dict[str, float]:
         """The documents of the first pass."""
-        return self._scores(self._found)
+        return self._scores(self._best)
 
     def scores_again(self, method: ColbertPRF) -> dict[str, float]:
         """The documents after feedback, as a search with this method finds them."""
@@ -68,22 +63,21 @@ class KeptFirstPass:
         if not len(expansion):
             return self.scores
         if method.rerank:
-            return self._scores(self._first.score_again(expansion, self._k, method.rerank_depth))
-        return self._scores(self._first.find_again(expansion, self._k, None))
+            return self._scores(self._first.score_again(expansion, self._k, depth=method.rerank_depth, rescore=None))
+        return self._scores(self._first.find_again(expansion, self._k, rescore=None))
 
     def _clustered(self, method: ColbertPRF) -> Expansion:
         """Every representative of the documents it learns from: what f_e, weights and the second pass do not change."""
         key = replace(method, expansion_vectors=method.clusters, weight=1.0, beta=None, rerank=False)
         if key not in self._expansions:
-            found = self._found
-            hits = map(Hit, self._index.snapshot.doc_ids_of(found.positions), found.scores.tolist())
+            hits = map(Hit, self._collection.doc_ids_of(self._best.positions), self._best.scores.tolist())
             ranking = Ranking(self._query, tuple(hits))
-            self._expansions[key] = key.expand(self._query, ranking, self._index.snapshot, workers=self._effort.workers)
+            self._expansions[key] = key.expand(self._query, ranking, self._collection, workers=self._execution.workers)
         return self._expansions[key]
 
-    def _scores(self, found: Found) -> dict[str, float]:
-        doc_ids = self._index.snapshot.doc_ids_of(found.positions)
-        return dict(zip(doc_ids, found.scores.tolist(), strict=True))
+    def _scores(self, documents: TopDocuments) -> dict[str, float]:
+        doc_ids = self._collection.doc_ids_of(documents.positions)
+        return dict(zip(doc_ids, documents.scores.tolist(), strict=True))
 
 
 def trimmed(expansion: Expansion, method: ColbertPRF) -> Expansion:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -20,7 +19,7 @@ from colbert_prf.feedback.strength import Strength
 from colbert_prf.feedback.weighting import is_unnamed
 from colbert_prf.index import Index
 from colbert_prf.index.collection import Collection, DocumentVectors
-from colbert_prf.kernels.parallel import ALONE, Workers
+from colbert_prf.kernels.workers import ALONE, Workers
 from colbert_prf.types import EncodedDocument, EncodedQuery, Expansion, ExpansionVector, Ranking, TokenIds, Vectors
 
 __all__ = [
@@ -61,8 +60,8 @@ class Feedback(ABC):
     rerank
         Whether the documents of the first pass are only scored again (ReRanker) instead of searching again (Ranker).
     rerank_depth
-        Documents of the first pass a ReRanker scores, and so the most it gives: its best so many, or all that it
-        scored.
+        Documents of the first pass a ReRanker scores again, and so the most it gives: its best so many, all exactly. If
+        left out, it chooses from all that the first pass scored.
     push
         How far vectors of documents marked as not relevant push an expansion vector away: υ - push·ν, where ν is the
         nearest of them.
@@ -177,14 +176,14 @@ class Feedback(ABC):
 
         ``weights`` (num_documents,) say how much each of the documents counts.
         """
-        known = collection.lengths(positions) > 0
-        learnt = positions[known]
-        texts = [text for text in texts if len(text)]
-        if not len(learnt) and not texts:
+        has_vectors = collection.lengths(positions) > 0
+        positions, texts = positions[has_vectors], [text for text in texts if len(text)]
+        if not len(positions) and not texts:
             return Expansion(query)
-        feedback, doc_ids = (collection.vectors_of(learnt) if len(learnt) else None), collection.doc_ids_of(learnt)
+        feedback = collection.vectors_of(positions) if len(positions) else None
+        doc_ids = collection.doc_ids_of(positions)
         if feedback is not None and weights is not None:
-            feedback = feedback._replace(weights=weights[known])
+            feedback = feedback._replace(weights=weights[has_vectors])
         if texts or feedback is None:
             feedback, doc_ids = with_texts(feedback, doc_ids, texts, collection)
         expansion = self._learn(query, feedback, doc_ids, collection, workers)
@@ -254,7 +253,7 @@ def sources_of(
 ) -> tuple[tuple[str, int], ...]:
     """The document of some feedback vectors, by the ids of all documents, and their places in it."""
     owners = [doc_ids[document] for document in feedback.documents[rows].tolist()]
-    return tuple(zip(owners, feedback.places[rows].tolist(), strict=True))
+    return tuple(zip(owners, feedback.token_positions[rows].tolist(), strict=True))
 
 
 def likely_tokens(neighbours: TokenIds, special_ids: frozenset[int]) -> LikelyTokens:
@@ -265,9 +264,12 @@ def likely_tokens(neighbours: TokenIds, special_ids: frozenset[int]) -> LikelyTo
     >>> likely_tokens(np.array([5, 101, 7, 7, 5, -1]), frozenset({101}))
     ((5, 0.4), (7, 0.4))
     """
-    found = [token_id for token_id in neighbours.tolist() if token_id >= 0]
-    counts = Counter(found).most_common()  # equal counts stay in the order they were first met
-    return tuple((token_id, count / len(found)) for token_id, count in counts if token_id not in special_ids)
+    token_ids = [token_id for token_id in neighbours.tolist() if token_id >= 0]
+    counts: dict[int, int] = {}
+    for token_id in token_ids:
+        counts[token_id] = counts.get(token_id, 0) + 1
+    falling = sorted(counts.items(), key=lambda item: -item[1])  # equal counts stay in the order they were first met
+    return tuple((token_id, count / len(token_ids)) for token_id, count in falling if token_id not in special_ids)
 
 
 def most_likely(neighbours: TokenIds, special_ids: frozenset[int]) -> TokenIds:
@@ -300,5 +302,5 @@ def require_whole(smallest: int, name: str, value: object, *, largest: int | Non
 
 def _present(collection: Collection, doc_ids: Sequence[str], count: int) -> npt.NDArray[np.int64]:
     """The positions of the first ``count`` documents that are still there."""
-    found = (collection.find(doc_id) for doc_id in doc_ids)
-    return np.array([*islice((position for position in found if position is not None), count)], np.int64)
+    positions = (collection.find(doc_id) for doc_id in doc_ids)
+    return np.array([*islice((position for position in positions if position is not None), count)], np.int64)

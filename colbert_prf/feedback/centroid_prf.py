@@ -17,7 +17,7 @@ from colbert_prf.feedback.base import Added, Feedback, expanded, likely_tokens, 
 from colbert_prf.feedback.strength import DEFAULT_OF_CENTROIDS, Strength
 from colbert_prf.feedback.weighting import inverse_frequency
 from colbert_prf.index.collection import Collection, DocumentVectors
-from colbert_prf.kernels.parallel import Workers
+from colbert_prf.kernels.workers import Workers
 from colbert_prf.types import EncodedQuery, Expansion, Vectors
 
 __all__ = ["CentroidPRF", "most_marginal"]
@@ -65,19 +65,19 @@ class CentroidPRF(Feedback):
         collection: Collection,
         workers: Workers,
     ) -> Expansion:
-        if (stored := collection.on_disk) is None:
+        if (snapshot := collection.on_disk) is None:
             raise InputError("CentroidPRF needs an index folder, whose codec has centroids; ColbertPRF does not")
         codes = feedback.codes
-        found, numbers, counts = np.unique(codes, return_inverse=True, return_counts=True)
+        centroids, numbers, counts = np.unique(codes, return_inverse=True, return_counts=True)
         if feedback.weights is not None:
             counts = np.bincount(numbers, feedback.weights[feedback.documents])
-        scores = counts * inverse_frequency(stored.centroid_frequencies, found, collection.num_documents)
+        scores = counts * inverse_frequency(snapshot.centroid_frequencies, centroids, collection.num_documents)
         words = ~np.isin(feedback.token_ids, list(collection.special_ids))
-        kept = (np.bincount(numbers[words], minlength=len(found)) > 0) & (scores > 0)
-        found, scores = found[kept], scores[kept]
-        vectors = stored.codec.centroids[found][:, : query.dim]
+        kept = (np.bincount(numbers[words], minlength=len(centroids)) > 0) & (scores > 0)
+        centroids, scores = centroids[kept], scores[kept]
+        vectors = snapshot.codec.centroids[centroids][:, : query.dim]
         chosen = most_marginal(vectors, scores, self.expansion_vectors, self.relevance)
-        members = [np.flatnonzero(codes == found[number]) for number in chosen]
+        members = [np.flatnonzero(codes == centroids[number]) for number in chosen]
         likely = [likely_tokens(feedback.token_ids[rows], collection.special_ids) for rows in members]
         token_ids = np.array([tokens[0][0] for tokens in likely], dtype=np.int32)
         sources = [sources_of(rows, doc_ids, feedback) for rows in members]

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from colbert_prf.errors import MissingExtraError
 from colbert_prf.index.collection import DocumentVectors
-from colbert_prf.kernels.parallel import Workers
+from colbert_prf.kernels import kmeans, kmedoids, seeding
+from colbert_prf.kernels.workers import Workers
 from colbert_prf.types import TokenIds, Vectors
 
 __all__ = ["CLUSTERINGS", "Clustering", "Representatives", "represent", "represent_as_published"]
@@ -41,8 +42,8 @@ class Representatives(NamedTuple):
         if all(sizes.tolist()):
             return self
         kept = np.flatnonzero(sizes)
-        own = None if self.token_ids is None else self.token_ids[kept]
-        return Representatives(self.vectors[kept], np.searchsorted(kept, self.labels), own)
+        token_ids = None if self.token_ids is None else self.token_ids[kept]
+        return Representatives(self.vectors[kept], np.searchsorted(kept, self.labels), token_ids)
 
 
 def represent(
@@ -64,28 +65,24 @@ def represent(
     workers
         What to compute with; it does not change the result.
     """
-    from colbert_prf.kernels.distances import MAX_VECTORS
-    from colbert_prf.kernels.lloyd import kmeans
-    from colbert_prf.kernels.medoids import kmedoids
-
     sample, rows = feedback, np.arange(len(feedback.vectors))
-    if len(rows) > MAX_VECTORS:
-        rows = np.sort(np.random.default_rng(seed).choice(len(rows), MAX_VECTORS, replace=False))
+    if len(rows) > seeding.MAX_VECTORS:
+        rows = np.sort(np.random.default_rng(seed).choice(len(rows), seeding.MAX_VECTORS, replace=False))
         sample = feedback.only(rows)
     num_clusters = min(num_clusters, len(rows))
     if method == "kmedoids":
-        chosen, labels, _ = kmedoids(sample.vectors, num_clusters, seed=seed, **workers)
-        found = Representatives(sample.vectors[chosen], labels, sample.token_ids[chosen])
+        medoids, labels, _ = kmedoids.kmedoids(sample.vectors, num_clusters, seed=seed, **workers)
+        clusters = Representatives(sample.vectors[medoids], labels, sample.token_ids[medoids])
     else:
-        means, labels, _ = kmeans(sample.vectors, num_clusters, seed=seed, **workers)
-        found = Representatives(means, labels)
+        means, labels, _ = kmeans.kmeans(sample.vectors, num_clusters, seed=seed, **workers)
+        clusters = Representatives(means, labels)
         if method == "kmeans-closest":
             closest = _closest(means, sample.vectors)
-            found = Representatives(sample.vectors[closest], labels, sample.token_ids[closest])
-    found = found.occupied()
+            clusters = Representatives(sample.vectors[closest], labels, sample.token_ids[closest])
+    clusters = clusters.occupied()
     labels = np.full(len(feedback.vectors), -1, dtype=np.int64)
-    labels[rows] = found.labels
-    return found._replace(labels=labels)
+    labels[rows] = clusters.labels
+    return clusters._replace(labels=labels)
 
 
 def _closest(means: Vectors, vectors: Vectors) -> npt.NDArray[np.int64]:
@@ -109,5 +106,5 @@ def represent_as_published(feedback: DocumentVectors, num_clusters: int, *, seed
     lengths = np.bincount(feedback.documents)
     filling = int(np.maximum(PUBLISHED_LENGTH - lengths, 0).sum())
     rows = np.concatenate([feedback.vectors, np.zeros((filling, feedback.vectors.shape[1]), dtype=np.float32)])
-    found = KMeans(min(num_clusters, len(rows)), random_state=seed, n_init=10).fit(rows)
-    return Representatives(found.cluster_centers_.astype(np.float32), found.labels_[: len(feedback.vectors)])
+    model = KMeans(min(num_clusters, len(rows)), random_state=seed, n_init=10).fit(rows)
+    return Representatives(model.cluster_centers_.astype(np.float32), model.labels_[: len(feedback.vectors)])

@@ -21,7 +21,7 @@ from colbert_prf.errors import InputError, StorageError
 from colbert_prf.index import Index
 from colbert_prf.index.collection import Collection
 from colbert_prf.progress import progress_bar
-from colbert_prf.storage.durable import write_whole
+from colbert_prf.storage.durable import write_atomically
 
 __all__ = ["TokenFrequencies"]
 
@@ -117,7 +117,7 @@ class TokenFrequencies:
         with progress_bar("Counting tokens", shown=progress) as advance:
             for text in texts:
                 tokenized = tokenization.document(text)
-                token_ids, counts = np.unique(tokenized.input_ids[tokenized.kept], return_counts=True)
+                token_ids, counts = np.unique(tokenized.input_ids[tokenized.has_vector], return_counts=True)
                 documents[token_ids] += 1
                 occurrences[token_ids] += counts
                 num_documents += 1
@@ -143,7 +143,7 @@ class TokenFrequencies:
             collection_frequencies=np.zeros(0, dtype=np.int64) if occurrences is None else occurrences,
         )
         try:
-            write_whole(Path(path), content.getvalue())
+            write_atomically(Path(path), content.getvalue())
         except OSError as error:
             raise StorageError(f"token frequencies cannot be written ({error.strerror})", path=path) from error
 

@@ -66,7 +66,7 @@ def with_texts(
         np.concatenate([feedback.vectors, alone.vectors]),
         np.concatenate([feedback.token_ids, alone.token_ids]),
         np.concatenate([feedback.documents, alone.documents + len(doc_ids)]),
-        np.concatenate([feedback.places, alone.places]),
+        np.concatenate([feedback.token_positions, alone.token_positions]),
         np.concatenate([feedback.codes, alone.codes]),
         weights,
     )

@@ -34,7 +34,7 @@ from colbert_prf.feedback.clustering import (
 from colbert_prf.feedback.strength import DEFAULT, DEFAULT_AS_PUBLISHED, Strength
 from colbert_prf.feedback.weighting import WEIGHTINGS, Weighting, WeightingFunction, weigh
 from colbert_prf.index.collection import Collection, DocumentVectors
-from colbert_prf.kernels.parallel import Workers
+from colbert_prf.kernels.workers import Workers
 from colbert_prf.types import EncodedQuery, Expansion, TokenIds
 
 __all__ = ["ColbertPRF"]
@@ -105,12 +105,12 @@ class ColbertPRF(Feedback):
         require_whole(1, "clusters", self.clusters)
         require_whole(1, "neighbours", self.neighbours, largest=MOST_NEIGHBOURS)
         require_whole(0, "seed", self.seed, largest=None)
-        for name, value, known in (
+        for name, value, choices in (
             ("clustering", self.clustering, CLUSTERINGS),
             ("compat", self.compat, (None, "paper")),
         ):
-            if value not in known:
-                raise InputError(f"{name} must be one of {known}, found {value!r}")
+            if value not in choices:
+                raise InputError(f"{name} must be one of {choices}, found {value!r}")
         if not callable(self.weighting) and self.weighting not in WEIGHTINGS:
             raise InputError(f"weighting must be one of {WEIGHTINGS} or a function, found {self.weighting!r}")
 
@@ -126,24 +126,24 @@ class ColbertPRF(Feedback):
         collection: Collection,
         workers: Workers,
     ) -> Expansion:
-        found = self._represent(feedback, workers)  # line 4 of Algorithm 2; line 2 is done
-        token_ids, near = found.token_ids, None
+        clusters = self._represent(feedback, workers)  # line 4 of Algorithm 2; line 2 is done
+        token_ids, nearest = clusters.token_ids, None
         if token_ids is None:  # lines 5 and 6
-            near = collection.nearest_tokens(found.vectors, self.neighbours).token_ids
-            token_ids = most_likely(near, collection.special_ids)
-        sigmas = weigh(self.weighting, query, found.vectors, token_ids, collection)  # line 7
+            nearest = collection.nearest_tokens(clusters.vectors, self.neighbours).token_ids
+            token_ids = most_likely(nearest, collection.special_ids)
+        sigmas = weigh(self.weighting, query, clusters.vectors, token_ids, collection)  # line 7
         if feedback.weights is not None:
-            sigmas *= _mean_weights(feedback, found)
+            sigmas *= _mean_weights(feedback, clusters)
         order = np.argsort(-sigmas, kind="stable")
         chosen = order[sigmas[order] >= 0][: self.expansion_vectors]  # line 9
-        members = [np.flatnonzero(found.labels == number) for number in chosen.tolist()]
-        if near is None:
-            own = zip(token_ids[chosen].tolist(), (feedback.token_ids[rows] for rows in members), strict=True)
-            likely = [_tokens_of_cluster(token_id, tokens, collection.special_ids) for token_id, tokens in own]
+        members = [np.flatnonzero(clusters.labels == cluster) for cluster in chosen.tolist()]
+        if nearest is None:
+            pairs = zip(token_ids[chosen].tolist(), (feedback.token_ids[rows] for rows in members), strict=True)
+            likely = [_tokens_of_cluster(token_id, tokens, collection.special_ids) for token_id, tokens in pairs]
         else:
-            likely = [likely_tokens(tokens, collection.special_ids) for tokens in near[chosen]]
+            likely = [likely_tokens(tokens, collection.special_ids) for tokens in nearest[chosen]]
         sources = [sources_of(rows, doc_ids, feedback) for rows in members]
-        added = Added(found.vectors[chosen], token_ids[chosen], sigmas[chosen], likely, sources)
+        added = Added(clusters.vectors[chosen], token_ids[chosen], sigmas[chosen], likely, sources)
         return expanded(self, query, added, doc_ids)
 
     def _represent(self, feedback: DocumentVectors, workers: Workers) -> Representatives:
@@ -152,22 +152,22 @@ class ColbertPRF(Feedback):
         return represent(feedback, self.clusters, method=self.clustering, seed=self.seed, workers=workers)
 
 
-def _mean_weights(feedback: DocumentVectors, found: Representatives) -> npt.NDArray[np.float64]:
+def _mean_weights(feedback: DocumentVectors, clusters: Representatives) -> npt.NDArray[np.float64]:
     """The mean weight of the documents of the vectors of each cluster; 1 for a cluster without vectors."""
     assert feedback.weights is not None
-    used = found.labels >= 0
-    labels, size = found.labels[used], len(found.vectors)
+    clustered = clusters.labels >= 0
+    labels, size = clusters.labels[clustered], len(clusters.vectors)
     counts = np.bincount(labels, minlength=size)
-    sums = np.bincount(labels, feedback.weights[feedback.documents[used]], minlength=size)
+    sums = np.bincount(labels, feedback.weights[feedback.documents[clustered]], minlength=size)
     return np.asarray(np.where(counts, sums / np.maximum(counts, 1), 1.0))
 
 
-def _tokens_of_cluster(own: int, members: TokenIds, special_ids: frozenset[int]) -> LikelyTokens:
+def _tokens_of_cluster(token_id: int, members: TokenIds, special_ids: frozenset[int]) -> LikelyTokens:
     """The tokens of a cluster and their shares, the representative's own token first.
 
     >>> _tokens_of_cluster(5, np.array([7, 7, 5, 101]), frozenset({101}))
     ((5, 0.25), (7, 0.5))
     """
-    tokens = sorted(likely_tokens(members, special_ids), key=lambda token: token[0] != own)
+    tokens = sorted(likely_tokens(members, special_ids), key=lambda token: token[0] != token_id)
     # The vector nearest to a mean may belong to another cluster.
-    return tuple(tokens) if tokens and tokens[0][0] == own else ((own, 1.0),)
+    return tuple(tokens) if tokens and tokens[0][0] == token_id else ((token_id, 1.0),)

@@ -1,4 +1,4 @@
-"""Where encoded documents are kept: in a folder, or in memory."""
+"""Indexes of encoded documents, in a folder or in memory."""
 
 from colbert_prf.index.codec import Codec
 from colbert_prf.index.index import Index

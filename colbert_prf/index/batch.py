@@ -1,4 +1,4 @@
-"""Some documents on their way to or from the disk, side by side in arrays."""
+"""Batches: documents side by side in arrays, on their way to or from the disk."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
+from colbert_prf.index.documents import Document
 from colbert_prf.index.manifest import Settings
-from colbert_prf.index.records import Record
 from colbert_prf.storage.arrays import Array
 
 __all__ = ["BATCH_VECTORS", "Batch", "batches_of"]
@@ -20,27 +20,27 @@ __all__ = ["BATCH_VECTORS", "Batch", "batches_of"]
 BATCH_VECTORS = 1 << 15
 """Vectors that go through the codec together: 16 MB as float32 at dim 128."""
 BATCH_SECONDS = 5.0
-"""Documents do not wait longer than this for others: a slow model must not keep a build from being resumed."""
+"""The longest time that a document waits for others, so that a build with a slow model can be resumed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Documents side by side.
+    """Documents side by side, their vectors as float16 or as the codec encoded them.
 
     Parameters
     ----------
     doc_ids
-        One for each document.
+        The id of each document.
     lengths
-        Vectors of each document, int64.
+        The number of vectors of each document, int64.
     token_ids
         The token of each vector, documents one after the other.
     columns
-        For each vector a row: ``vectors`` as float16, or what the codec made of them.
+        A row for each vector: ``vectors`` as float16, or the columns of the codec.
     texts
-        UTF-8, one for each document, or None where texts are not kept.
+        The text of each document in UTF-8, or None if the index keeps no texts.
     metadata
-        JSON in UTF-8, one for each document, empty where there is none.
+        The metadata of each document as JSON in UTF-8, empty if it has none.
     """
 
     doc_ids: list[str]
@@ -55,72 +55,72 @@ class Batch:
 
     @property
     def num_vectors(self) -> int:
-        """Vectors of all documents together."""
+        """The number of vectors of all documents together."""
         return len(self.token_ids)
 
 
-def batches_of(records: Iterable[Record], settings: Settings) -> Iterator[Batch]:
-    """Check records and put them side by side, vectors rounded to float16, some 32,768 vectors or 5 seconds at a time.
+def batches_of(documents: Iterable[Document], settings: Settings) -> Iterator[Batch]:
+    """Check encoded documents and group them into batches of some 32,768 vectors or 5 seconds, rounded to float16.
 
     Raises
     ------
     InputError
-        Naming the document, if it does not fit the index.
+        It names a document that does not fit the index.
     """
-    waiting: list[Record] = []
+    pending: list[Document] = []
     num_vectors, started = 0, monotonic()
-    for record in records:
-        check_record(record, settings)
-        waiting.append(record)
-        num_vectors += len(record.encoded)
-        full = num_vectors >= BATCH_VECTORS or len(waiting) >= BATCH_VECTORS
-        if full or monotonic() - started >= BATCH_SECONDS:
-            yield _batch(waiting, settings)
-            waiting, num_vectors, started = [], 0, monotonic()
-    if waiting:
-        yield _batch(waiting, settings)
+    for document in documents:
+        check_document(document, settings)
+        pending.append(document)
+        num_vectors += len(document.encoded)
+        is_full = num_vectors >= BATCH_VECTORS or len(pending) >= BATCH_VECTORS
+        if is_full or monotonic() - started >= BATCH_SECONDS:
+            yield _batch(pending, settings)
+            pending, num_vectors, started = [], 0, monotonic()
+    if pending:
+        yield _batch(pending, settings)
 
 
-def check_record(record: Record, settings: Settings) -> None:
+def check_document(document: Document, settings: Settings) -> None:
     """Refuse a document that does not fit the index."""
-    if record.encoded.dim != settings.dim:
+    if document.encoded.dim != settings.dim:
         raise InputError(
-            f"document {record.doc_id!r} has vectors of dim {record.encoded.dim}, the index of dim {settings.dim}; use "
-            "one model for all"
+            f"document {document.doc_id!r} has vectors of dim {document.encoded.dim}, the index of dim {settings.dim}; "
+            "use one model for all"
         )
-    if settings.texts and not isinstance(record.text, str):
+    if settings.texts and not isinstance(document.text, str):
         raise InputError(
-            f"document {record.doc_id!r} has no text and the index keeps texts; give one, or create it with texts=False"
+            f"document {document.doc_id!r} has no text and the index keeps texts; give one, or create it with "
+            "texts=False"
         )
-    ids = record.encoded.token_ids
-    if len(ids) and not (ids.min() >= 0 and ids.max() < settings.vocabulary_size):
+    token_ids = document.encoded.token_ids
+    if len(token_ids) and not (token_ids.min() >= 0 and token_ids.max() < settings.vocabulary_size):
         raise InputError(
-            f"document {record.doc_id!r} has token ids from {ids.min()} to {ids.max()}, the index a vocabulary of "
-            f"{settings.vocabulary_size}; give vocabulary_size when creating it"
+            f"document {document.doc_id!r} has token ids from {token_ids.min()} to {token_ids.max()}, the index a "
+            f"vocabulary of {settings.vocabulary_size}; give vocabulary_size when creating it"
         )
 
 
-def _batch(records: list[Record], settings: Settings) -> Batch:
+def _batch(documents: list[Document], settings: Settings) -> Batch:
     return Batch(
-        doc_ids=[record.doc_id for record in records],
-        lengths=np.array([len(record.encoded) for record in records], dtype=np.int64),
-        token_ids=np.concatenate([record.encoded.token_ids for record in records]),
-        columns={"vectors": np.concatenate([record.encoded.vectors for record in records]).astype(np.float16)},
-        texts=[(record.text or "").encode("utf-8", "surrogatepass") for record in records] if settings.texts else None,
-        metadata=[_metadata(record) for record in records],
+        doc_ids=[document.doc_id for document in documents],
+        lengths=np.array([len(document.encoded) for document in documents], dtype=np.int64),
+        token_ids=np.concatenate([document.encoded.token_ids for document in documents]),
+        columns={"vectors": np.concatenate([document.encoded.vectors for document in documents]).astype(np.float16)},
+        texts=[(item.text or "").encode("utf-8", "surrogatepass") for item in documents] if settings.texts else None,
+        metadata=[_metadata_json(document) for document in documents],
     )
 
 
-def _metadata(record: Record) -> bytes:
-    if not record.metadata:
+def _metadata_json(document: Document) -> bytes:
+    if not document.metadata:
         return b""
     try:
-        # ASCII, so that a lone surrogate is escaped and every string comes back as it was.
-        return json.dumps(dict(record.metadata), allow_nan=False).encode("ascii")
+        # ASCII escapes lone surrogates, so that every string reads back as it was.
+        return json.dumps(dict(document.metadata), allow_nan=False).encode("ascii")
     except RecursionError as error:
-        message = (
-            f"the metadata of document {record.doc_id!r} is nested too deep to be written as JSON; make it flatter"
-        )
-        raise InputError(message) from error
+        problem = "is nested too deep to be written as JSON; make it flatter"
+        raise InputError(f"the metadata of document {document.doc_id!r} {problem}") from error
     except (TypeError, ValueError) as error:
-        raise InputError(f"the metadata of document {record.doc_id!r} cannot be written as JSON: {error}") from error
+        problem = f"cannot be written as JSON: {error}"
+        raise InputError(f"the metadata of document {document.doc_id!r} {problem}") from error

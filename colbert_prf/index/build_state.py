@@ -1,4 +1,4 @@
-"""What is whole of an unfinished build, so that it can be resumed."""
+"""The state of an unfinished build: what is complete, so that the build can be resumed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KIND = "colbert-prf build"
 
 @dataclass(frozen=True)
 class BuildState:
-    """The documents done so far: first those in the segments, then those in the chunks."""
+    """What a build has finished: the first documents are in the segments, the next ones in the chunks."""
 
     settings: Settings
     codec: CodecInfo | None = None
@@ -26,48 +26,48 @@ class BuildState:
 
     @property
     def num_documents(self) -> int:
-        """How many documents are done."""
+        """The number of documents in segments and chunks."""
         return sum(part.num_documents for part in (*self.segments, *self.chunks))
 
     @property
     def num_spooled(self) -> int:
-        """Vectors in the chunks."""
+        """The number of vectors in the chunks."""
         return sum(chunk.num_vectors for chunk in self.chunks)
 
     def write(self, layout: IndexLayout) -> None:
-        """Make this what a resumed build starts from."""
+        """Make this the state from which a resumed build starts."""
         write_json(layout.build_state, self, kind=KIND, version=FORMAT_VERSION)
 
     @classmethod
     def read(cls, layout: IndexLayout, settings: Settings) -> BuildState:
-        """Read where an interrupted build stopped.
+        """Read the state of an interrupted build.
 
         Raises
         ------
         IndexMismatchError
-            If it had other settings.
+            If the build had other settings.
         """
         state = read_json(layout.build_state, cls, kind=KIND, version=FORMAT_VERSION)
-        for name in (item.name for item in fields(Settings)):
-            had, has = getattr(state.settings, name), getattr(settings, name)
-            if had != has:
+        for name in (field.name for field in fields(Settings)):
+            before, now = getattr(state.settings, name), getattr(settings, name)
+            if before != now:
                 raise IndexMismatchError(
-                    f"the interrupted build had {name} = {had!r}, now it is {has!r}; resume with the same settings, or "
-                    "remove the folder",
+                    f"the interrupted build had {name} = {before!r}, now it is {now!r}; resume with the same settings, "
+                    "or remove the folder",
                     path=layout.path,
                 )
         return state
 
 
 def unfinished_build(layout: IndexLayout) -> BuildState | None:
-    """What is whole of a build that was not finished; None where there is none."""
+    """Read the state of an unfinished build in a folder; None if there is none."""
     if layout.manifest.exists() or not layout.build_state.exists():
         return None
     return read_json(layout.build_state, BuildState, kind=KIND, version=FORMAT_VERSION)
 
 
 def refuse_unfinished(layout: IndexLayout) -> None:
-    """Say of an unfinished build that it is one, and how to go on."""
+    """Refuse to open an unfinished build, with an error that says how to continue it."""
     if (state := unfinished_build(layout)) is not None:
         raise IndexFormatError(
             f"the build of this index is not finished, {state.num_documents:,} documents are done; wait for it, or "

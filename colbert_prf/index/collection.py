@@ -1,4 +1,4 @@
-"""What search and feedback read of documents, wherever these are: the protocol of an index on disk and in memory."""
+"""The protocol that search and feedback read documents through, on disk and in memory alike."""
 
 from __future__ import annotations
 
@@ -19,34 +19,37 @@ __all__ = ["Collection", "DocumentVectors", "NearTokens"]
 
 
 class DocumentVectors(NamedTuple):
-    """The vectors of some documents, side by side.
+    """The vectors of several documents, side by side.
 
-    ``positions`` (num_documents,) are those of the documents. For each vector: ``vectors`` (n, dim), ``token_ids``
-    (n,), in ``documents`` (n,) the number of its document, in the order they were given, in ``places`` (n,) its place
-    in that document, and in ``codes`` (n,) the centroid of the codec, -1 where there is no codec.
-    ``weights`` (num_documents,) say how much each document counts; None where all count the same.
+    ``positions`` (num_documents,) are those of the documents, in the given order. ``vectors`` (n, dim) have their
+    ``token_ids`` (n,), in ``documents`` (n,) the number of their document in this order, in ``token_positions`` (n,)
+    their position in that document, and in ``codes`` (n,) their centroid in the codec, -1 if there is no codec.
+    ``weights`` (num_documents,) say how much each document counts; None if all count the same.
     """
 
     positions: npt.NDArray[np.int64]
     vectors: Vectors
     token_ids: TokenIds
     documents: npt.NDArray[np.int64]
-    places: npt.NDArray[np.int64]
+    token_positions: npt.NDArray[np.int64]
     codes: npt.NDArray[np.int64]
     weights: npt.NDArray[np.float64] | None = None
 
     def only(self, rows: npt.NDArray[np.int64]) -> DocumentVectors:
-        """Some of the vectors."""
-        _, vectors, token_ids, documents, places, codes, weights = self
-        return DocumentVectors(
-            self.positions, vectors[rows], token_ids[rows], documents[rows], places[rows], codes[rows], weights
+        """Return some of the vectors."""
+        return self._replace(
+            vectors=self.vectors[rows],
+            token_ids=self.token_ids[rows],
+            documents=self.documents[rows],
+            token_positions=self.token_positions[rows],
+            codes=self.codes[rows],
         )
 
 
 class NearTokens(NamedTuple):
-    """The tokens of the nearest document vectors and how near these are, both of shape (num_vectors, count).
+    """The tokens of the nearest document vectors and their similarities, both of shape (num_vectors, count).
 
-    Where there are no more, the token is -1 and the similarity minus infinity.
+    If there are fewer document vectors, the last tokens are -1 and their similarities minus infinity.
     """
 
     token_ids: TokenIds
@@ -54,14 +57,14 @@ class NearTokens(NamedTuple):
 
 
 class Collection(Protocol):
-    """Documents in one state: nothing here changes, whatever writers do meanwhile.
+    """Documents in one state, which no writer changes.
 
     A document has a position from 0 to ``num_positions`` - 1; a deleted one keeps its position.
     """
 
     @property
     def num_documents(self) -> int:
-        """How many documents there are, N."""
+        """The number of documents that are not deleted: N."""
 
     @property
     def num_positions(self) -> int:
@@ -69,68 +72,68 @@ class Collection(Protocol):
 
     @property
     def special_ids(self) -> frozenset[int]:
-        """Tokens that are no words."""
+        """Token ids that carry no word."""
 
     @property
     def live(self) -> npt.NDArray[np.bool_]:
-        """Whether there is a document at each position, of shape (num_positions,)."""
+        """Whether the document at each position is live, of shape (num_positions,)."""
 
     @property
     def document_frequencies(self) -> npt.NDArray[np.int64]:
-        """In how many documents each token is, of shape (vocabulary_size,) or less."""
+        """The number of live documents with each token, of shape (vocabulary_size,) or less."""
 
     @property
     def collection_frequencies(self) -> npt.NDArray[np.int64]:
-        """How often each token occurs, of shape (vocabulary_size,) or less."""
+        """The number of occurrences of each token, of shape (vocabulary_size,) or less."""
 
     @property
     def on_disk(self) -> Snapshot | None:
-        """The generation of an index folder this is, with its codec and segments; None in memory."""
+        """The collection itself if it is a generation of an index folder, with codec and segments; None in memory."""
 
     @property
     def snapshot(self) -> Collection:
-        """Itself: so that whatever takes an :class:`~colbert_prf.Index` takes a collection."""
+        """The collection itself, so that what takes an :class:`~colbert_prf.Index` takes a collection too."""
 
     @property
     def fields(self) -> list[Fields]:
-        """The metadata as columns, part by part in the order of positions, deleted documents included."""
+        """The metadata as columns, one for each segment in the order of positions, deleted documents included."""
 
     @property
     def passages(self) -> Passages | None:
-        """How texts were split, where they were."""
+        """How texts were split into passages; None if they were not."""
 
     def find(self, doc_id: str) -> int | None:
-        """The position of a document, if it is there."""
+        """Find the position of a live document; None if there is none of this id."""
 
     def positions(self, doc_ids: Iterable[str]) -> npt.NDArray[np.int64]:
-        """The positions of documents; an unknown or deleted one is an :class:`InputError`."""
+        """Find the positions of live documents; an :class:`InputError` names an unknown id."""
 
     def doc_id(self, position: int) -> str:
-        """The id of a document."""
+        """Read the id of a document."""
 
     def doc_ids_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
-        """The ids of some documents."""
+        """Read the ids of several documents."""
 
     def text(self, position: int) -> str | None:
-        """The text of a document, where texts are kept."""
+        """Read the text of a document; None if no texts are kept."""
 
     def metadata(self, position: int) -> dict[str, Any]:
-        """The metadata of a document; empty where it has none."""
+        """Read the metadata of a document; empty if it has none."""
 
     def lengths(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """How many vectors some documents have."""
+        """Return the number of vectors of each of several documents."""
 
     def vectors_of(self, positions: npt.NDArray[np.int64]) -> DocumentVectors:
-        """The vectors and tokens of some documents."""
+        """Read the vectors and tokens of several documents."""
 
     def nearest_tokens(self, vectors: Vectors, count: int) -> NearTokens:
-        """The tokens of the ``count`` document vectors nearest to each vector (num_vectors, dim): F_t(υ, r).
+        """Find the tokens of the ``count`` document vectors nearest to each vector (num_vectors, dim): F_t(υ, r).
 
-        Nearest first, by inner product; of equally near vectors the one of the lower position comes first.
+        The nearest by inner product come first; of equally near vectors, those of lower positions come first.
         """
 
     def similarities(self, position: int, query: EncodedQuery) -> Vectors:
-        """The products of a document's vectors with those of a query, of shape (num_tokens, num_query_vectors)."""
+        """Multiply a document's vectors with those of a query: (num_tokens, num_query_vectors)."""
 
     def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:
-        """Weighted MaxSim of every document, of shape (num_positions,); minus infinity where there is none."""
+        """Score every document by weighted MaxSim, of shape (num_positions,); deleted ones get minus infinity."""

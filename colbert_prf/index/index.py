@@ -1,4 +1,4 @@
-"""An index on disk: the class users see."""
+"""An index on disk: the class that users see."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from itertools import chain
 from operator import length_hint
 
 from colbert_prf.encoder import Encoder
-from colbert_prf.errors import InputError
+from colbert_prf.errors import InputError, whole_number
 from colbert_prf.index.build_state import refuse_unfinished
 from colbert_prf.index.builder import BuildOptions, create_index
-from colbert_prf.index.changes import is_full, merge_segments, retrain_codec, warn_if_outgrown, write_records
+from colbert_prf.index.changes import is_full, merge_segments, retrain_codec, write_documents
 from colbert_prf.index.codec import DEFAULT_BITS, Codec
-from colbert_prf.index.fit import warn_if_unfit
+from colbert_prf.index.documents import (
+    Document,
+    EncodedDocuments,
+    TextDocuments,
+    documents_of_texts,
+    documents_of_vectors,
+    split_documents,
+)
+from colbert_prf.index.fit import warn_if_outgrown, warn_if_unfit
 from colbert_prf.index.manifest import ModelInfo, Settings
 from colbert_prf.index.model import check_model, load_model, model_info
 from colbert_prf.index.passages import Passages, document_of, passages_named, siblings_of
 from colbert_prf.index.reader import IndexReader
-from colbert_prf.index.records import (
-    Documents,
-    EncodedDocuments,
-    Record,
-    passage_records,
-    text_records,
-    vector_records,
-)
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.index.verification import verify_segment
 from colbert_prf.storage.layout import IndexLayout
-from colbert_prf.storage.store import Intake
+from colbert_prf.storage.store import IdCheck
 
 __all__ = ["Index"]
 
 DEFAULT_VOCABULARY = 1 << 16
-"""The largest for which a token id takes two bytes."""
+"""The largest vocabulary of which a token id takes two bytes."""
 
 
 class Index(IndexReader):
     """Documents as compressed vectors in a folder, memory-mapped.
 
     Make one with :meth:`create`, :meth:`create_from_vectors` or :meth:`open`. An :class:`Index` shows one generation:
-    its own changes take it to the next, those of others only :meth:`reload` does. A document's position counts from 0
-    over all segments; deleting leaves positions as they are, merging closes the gaps.
+    its own changes take it to the next, and :meth:`reload` shows the changes of others. A document's position counts
+    from 0 over all segments; deleting leaves positions as they are, merging closes the gaps.
 
     Parameters
     ----------
     path
         The folder.
     encoder
-        The model its vectors are of; opened when needed if left out.
+        The model that made the vectors; opened on first use if left out.
     force
-        Whether vectors of another model may be mixed in.
+        Whether to take the encoder although another model made the vectors.
 
     Examples
     --------
@@ -82,23 +82,14 @@ class Index(IndexReader):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, encoder: Encoder | None = None, force: bool = False) -> Index:
-        """Open an index.
-
-        Parameters
-        ----------
-        path
-            The folder.
-        encoder
-            The model its vectors are of; opened when needed if left out.
-        force
-            Take the encoder although the index was made with another.
+        """Open an index; the parameters are those of the class.
 
         Raises
         ------
         IndexFormatError
-            Naming the file that is missing, damaged, foreign or of another format version.
+            It names a file that is missing, damaged, foreign or of another format version.
         IndexMismatchError
-            If the index was made with another model.
+            If another model made the vectors.
         """
         return cls(path, encoder=encoder, force=force)
 
@@ -106,7 +97,7 @@ class Index(IndexReader):
     def create(
         cls,
         path: str | os.PathLike[str],
-        documents: Documents,
+        documents: TextDocuments,
         *,
         encoder: Encoder | None = None,
         bits: int = DEFAULT_BITS,
@@ -125,8 +116,8 @@ class Index(IndexReader):
         path
             A new folder.
         documents
-            Tuples (doc_id, text) or (doc_id, text, metadata); ids are any strings, each different; metadata is whatever
-            JSON can hold. Read once.
+            Tuples (doc_id, text) or (doc_id, text, metadata), read once. Ids are any strings, all different; metadata
+            is a mapping of anything that JSON can hold.
         encoder
             The embedded model if left out.
         bits
@@ -134,38 +125,34 @@ class Index(IndexReader):
         texts
             Whether to keep the texts, compressed.
         passages
-            Split texts into overlapping passages, for documents longer than the model takes; they are then called
-            ``doc_id#0``, ``doc_id#1`` and so on. What is added later is split in the same way, ``upsert`` and
-            ``delete`` take the ids of documents, and ``Searcher.search(..., group="document")`` ranks documents by
-            their best passage.
+            Split texts, now and in later additions, into overlapping passages with the ids ``doc_id#0``, ``doc_id#1``
+            and so on; ``upsert`` and ``delete`` take the ids of documents, and ``Searcher.search(...,
+            group="document")`` ranks documents by their best passage.
         resume
             Continue an interrupted build; ``documents`` must begin with those already done, whose ids are compared.
         progress
-            Whether bars may be shown.
+            Whether progress bars may be shown.
         codec
-            That of another index of the same model, instead of training one.
+            The codec of another index of the same model, instead of training one.
         total
-            The number of documents, if known, for the time left; taken from ``len(documents)`` where there is one.
+            The number of documents, if known, for the time left; ``len(documents)`` if left out.
         seed
-            Of the codec's training.
+            The seed of the codec's training.
 
         Raises
         ------
         StorageError
             If there is something in the folder.
         InputError
-            If a document cannot be used; it is named.
+            It names a document, or a setting, that cannot be used.
         """
         encoder = encoder or Encoder.load()
-        special_ids = tuple(sorted(encoder.special_ids))
-        fitted = passages.fitted(encoder.tokenization) if passages else None
-        settings = Settings(encoder.dim, bits, encoder.vocabulary_size, special_ids, texts, model_info(encoder), fitted)
+        settings = _settings(encoder, whole_number("bits", bits, least=1), texts, passages)
         total = None if passages else total or length_hint(documents) or None
         options = BuildOptions(codec, resume, progress, total, seed)
-        if isinstance(documents, Sequence):
-            _check_ids(documents)
-        _, records = _first(passage_records(text_records(documents), fitted, encoder))
-        create_index(path, settings, records, encoder=encoder, options=options)
+        _check_ids(documents)
+        _, split = _peek(split_documents(documents_of_texts(documents), settings.passages, encoder))
+        create_index(path, settings, split, encoder=encoder, options=options)
         return cls(path, encoder=encoder)
 
     @classmethod
@@ -185,14 +172,14 @@ class Index(IndexReader):
         total: int | None = None,
         seed: int = 0,
     ) -> Index:
-        """Index vectors made elsewhere.
+        """Index vectors that were made elsewhere.
 
         Parameters
         ----------
         path
             A new folder.
         encoded
-            Tuples (doc_id, EncodedDocument), then a text if there is one, then metadata if there is any. Read once.
+            Tuples (doc_id, EncodedDocument), perhaps with a text, perhaps with metadata; read once.
         bits, texts, resume, progress, codec, total, seed
             As in :meth:`create`.
         vocabulary_size
@@ -203,74 +190,73 @@ class Index(IndexReader):
             Token ids that carry no word.
         """
         options = BuildOptions(codec, resume, progress, total or length_hint(encoded) or None, seed)
-        first, records = _first(vector_records(encoded))
-        size, special = int(vocabulary_size or DEFAULT_VOCABULARY), tuple(sorted(map(int, special_ids)))
-        settings = Settings(first.encoded.dim, int(bits), size, special, texts, ModelInfo(fingerprint))
-        create_index(path, settings, records, encoder=None, options=options)
+        first, documents = _peek(documents_of_vectors(encoded))
+        bits, size = whole_number("bits", bits, least=1), vocabulary_size
+        size = DEFAULT_VOCABULARY if size is None else whole_number("vocabulary_size", size, least=1)
+        settings = Settings(first.encoded.dim, bits, size, _token_ids(special_ids), texts, ModelInfo(fingerprint))
+        create_index(path, settings, documents, encoder=None, options=options)
         return cls(path)
 
-    def add(self, documents: Documents) -> None:
-        """Encode and add documents, all of them or none; see :meth:`create` for what they are.
+    def add(self, documents: TextDocuments) -> None:
+        """Encode and add documents, given as in :meth:`create`, all of them or none.
 
-        An :class:`OutgrownCodecWarning` says when the index has grown far past what its codec was trained for, or when
-        what was added is unlike what it was trained on.
+        An :class:`OutgrownCodecWarning` says that the index has grown far past what its codec was trained for, or that
+        the added vectors are unlike its training vectors.
 
         Raises
         ------
         InputError
-            If an id is in the index: replace its document with :meth:`upsert`, or delete it first.
+            If an id is in the index: replace the document with :meth:`upsert`, or delete it first.
         IndexLockedError
             If another writer is at work.
         """
-        encoder = self._model_for("add")
-        self._add(passage_records(text_records(documents), self._settings.passages, encoder), encoder)
+        self._add(*self._from_texts(documents, "add"))
 
-    def upsert(self, documents: Documents) -> None:
+    def upsert(self, documents: TextDocuments) -> None:
         """Encode documents; add those with new ids, and replace those whose ids are in the index.
 
-        All in one generation: a reader sees each document as it was or as it is now, and never without it. What a
-        document had before is gone, its metadata and all its passages too. See :meth:`add`.
+        All happens in one generation: a reader sees the old documents or the new ones. A replaced document loses its
+        metadata and all its passages. See :meth:`add`.
         """
-        encoder = self._model_for("upsert")
-        records = passage_records(text_records(documents), self._settings.passages, encoder)
-        self._add(records, encoder, replacing=True)
+        self._add(*self._from_texts(documents, "upsert"), replacing=True)
 
     def add_vectors(self, encoded: EncodedDocuments) -> None:
         """Add vectors made elsewhere; see :meth:`create_from_vectors` and :meth:`add`."""
-        self._add(vector_records(encoded), None)
+        self._add(documents_of_vectors(encoded), None)
 
     def upsert_vectors(self, encoded: EncodedDocuments) -> None:
         """Add or replace vectors made elsewhere; see :meth:`create_from_vectors` and :meth:`upsert`."""
-        self._add(vector_records(encoded), None, replacing=True)
+        self._add(documents_of_vectors(encoded), None, replacing=True)
 
     def delete(self, doc_ids: Iterable[str]) -> None:
-        """Delete documents, all of them or none; an unknown id is an :class:`InputError` that names it.
+        """Delete documents, all of them or none; an :class:`InputError` names an unknown id.
 
-        Of an index made with ``passages``, all passages of a document are deleted.
+        In an index made with ``passages``, all passages of a document are deleted.
         """
         doc_ids = [doc_ids] if isinstance(doc_ids, str) else doc_ids
-        if self._settings.passages is not None:
+        if self._settings.passages is not None and isinstance(doc_ids, Iterable):
             self.reload()
             doc_ids = [passage for doc_id in doc_ids for passage in self._passages_of(doc_id)]
         super().delete(doc_ids)
 
     def merge(self, *, retrain: bool = False, reencode: bool = False, seed: int = 0) -> None:
-        """Drop deleted documents and join small segments; what is kept stays as it is, to the last bit.
+        """Drop deleted documents and join small segments; the vectors stay the same, to the last bit.
 
         Parameters
         ----------
         retrain
-            Also train a new codec for the documents there are now, and compress everything anew: after adding far more
-            than the codec was trained for. It starts from the decoded vectors, so a little precision is lost.
+            Also train a new codec for the present documents, and compress everything again: do this after adding far
+            more than the codec was trained for. It starts from the decoded vectors, so a little precision is lost.
         reencode
             With ``retrain``: encode the kept texts again, which loses nothing and takes as long as a new build.
         seed
-            Of the codec's training.
+            The seed of the codec's training.
         """
         if reencode and not retrain:
             raise InputError("reencode=True needs retrain=True")
         if reencode and self.encoder is None:
             raise InputError("the index was made from vectors and has no model; merge without reencode=True")
+        seed = whole_number("seed", seed, least=0)
         if retrain:
             retrain_codec(self._store, encoder=self.encoder if reencode else None, seed=seed)
         else:
@@ -279,46 +265,63 @@ class Index(IndexReader):
 
     @property
     def encoder(self) -> Encoder | None:
-        """The model of the index, opened on first use; None if its vectors were made elsewhere."""
+        """The model of the index, opened on first use; None if the vectors were made elsewhere."""
         if self._encoder is None:
             self._encoder = load_model(self._store.layout, self._settings, force=self._force)
         return self._encoder
 
-    def _model_for(self, action: str) -> Encoder:
-        if self.encoder is None:
+    def _from_texts(self, documents: TextDocuments, action: str) -> tuple[Iterator[Document], Encoder]:
+        """Check and split the documents of a caller, and return them with the encoder that they need."""
+        encoder = self.encoder
+        if encoder is None:
             raise InputError(
                 f"the index was made from vectors; {action} to it with {action}_vectors, or open it with an encoder"
             )
-        return self.encoder
+        return split_documents(documents_of_texts(documents), self._settings.passages, encoder), encoder
 
-    def _add(self, records: Iterable[Record], encoder: Encoder | None, *, replacing: bool = False) -> None:
-        known = {segment.info.name for segment in self._snapshot.segments}
+    def _add(self, documents: Iterable[Document], encoder: Encoder | None, *, replacing: bool = False) -> None:
+        old_names = {segment.info.name for segment in self._snapshot.segments}
         siblings = siblings_of if self._settings.passages is not None else None
-        self._store.add(records, partial(write_records, encoder=encoder), replacing=replacing, siblings=siblings)
+        self._store.add(documents, partial(write_documents, encoder=encoder), replacing=replacing, siblings=siblings)
         self.reload()
         warn_if_outgrown(self.path, self._snapshot.manifest)
-        added = [segment for segment in self._snapshot.segments if segment.info.name not in known]
+        added = [segment for segment in self._snapshot.segments if segment.info.name not in old_names]
         warn_if_unfit(self.path, added, self._snapshot.codec)
 
     def _passages_of(self, doc_id: str) -> list[str]:
-        """The passages of a document that is there."""
-        found = passages_named(doc_id, lambda passage: self._snapshot.find(passage) is not None)
-        if not found:
-            known = self._snapshot.find(doc_id) is not None
-            advice = f"; {doc_id!r} is a passage, delete its document {document_of(doc_id)!r}" if known else ""
+        """List the passages of a document; an :class:`InputError` names one that the index does not have."""
+        passage_ids = passages_named(doc_id, lambda passage: self._snapshot.find(passage) is not None)
+        if not passage_ids:
+            is_passage = self._snapshot.find(doc_id) is not None
+            advice = f"; {doc_id!r} is a passage, delete its document {document_of(doc_id)!r}" if is_passage else ""
             raise InputError(f"the index has no document {doc_id!r}{advice}")
-        return found
+        return passage_ids
 
 
-def _check_ids(documents: Sequence[object]) -> None:
-    """Refuse an id given twice before anything is encoded, where all documents are at hand."""
-    for _ in Intake().checked(text_records(documents)):  # type: ignore[arg-type]
-        pass
+def _settings(encoder: Encoder, bits: int, texts: bool, passages: Passages | None) -> Settings:
+    if not isinstance(passages, Passages | None):
+        raise InputError(f"passages must be Passages(...), such as Passages(180), found {passages!r:.80}")
+    fitted = passages.fitted(encoder.tokenization) if passages else None
+    special_ids = tuple(sorted(encoder.special_ids))
+    return Settings(encoder.dim, bits, encoder.vocabulary_size, special_ids, texts, model_info(encoder), fitted)
 
 
-def _first(records: Iterator[Record]) -> tuple[Record, Iterator[Record]]:
-    """Look at the first record before a folder is made."""
-    first = next(records, None)
+def _check_ids(documents: TextDocuments) -> None:
+    """Refuse an id given twice before anything is encoded, if all documents are at hand."""
+    if isinstance(documents, Sequence):
+        for _ in IdCheck().checked(documents_of_texts(documents)):
+            pass
+
+
+def _token_ids(special_ids: Iterable[int]) -> tuple[int, ...]:
+    if not isinstance(special_ids, Iterable):
+        raise InputError(f"special_ids must be token ids, such as [101, 102], found {special_ids!r:.80}")
+    return tuple(sorted(whole_number("a special token id", token_id, least=0) for token_id in special_ids))
+
+
+def _peek(documents: Iterator[Document]) -> tuple[Document, Iterator[Document]]:
+    """Return the first document and all documents, so that the first is checked before a folder is made."""
+    first = next(documents, None)
     if first is None:
         raise InputError("an index needs at least one document, found none")
-    return first, chain([first], records)
+    return first, chain([first], documents)

@@ -1,4 +1,4 @@
-"""What an index consists of: the small file that is written last and swapped atomically."""
+"""The manifest of an index: its settings, its codec and its segments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from colbert_prf.index.codec import bits_fault
 from colbert_prf.index.passages import Passages
-from colbert_prf.storage import manifest as stored
+from colbert_prf.storage import manifest as storage_manifest
 from colbert_prf.storage.arrays import ArrayInfo
 from colbert_prf.storage.json_form import MAY_BE_MISSING
 
@@ -15,23 +15,23 @@ __all__ = ["FORMAT_VERSION", "CodecInfo", "DeletionInfo", "Manifest", "ModelInfo
 
 FORMAT_VERSION = 3
 MAX_VOCABULARY = 1 << 31
-"""Token ids are int32."""
+"""The limit of int32 token ids."""
 KIND = "colbert-prf index"
 
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """The model whose vectors these are; every part is None when the vectors were made elsewhere."""
+    """The model that made the vectors; every field is None if the vectors were made elsewhere."""
 
     fingerprint: str | None = None
     name: str | None = None
     source: str | None = None
-    """What :meth:`Encoder.load` takes to open it again; None for the embedded model."""
+    """The argument with which :meth:`Encoder.load` opens the model; None for the embedded model."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What holds for an index all its life."""
+    """The settings of an index, which never change."""
 
     dim: int
     bits: int
@@ -40,15 +40,21 @@ class Settings:
     texts: bool
     model: ModelInfo
     passages: Passages | None = field(default=None, metadata=MAY_BE_MISSING)
-    """How texts are split, where they are."""
+    """How texts are split into passages; None if they are not."""
 
     @property
     def fault(self) -> str | None:
-        """What no index has, and what to do; None if all is right.
+        """What is wrong with the settings, and what to do; None if nothing is.
 
         >>> Settings(0, 2, 30522, (), True, ModelInfo()).fault
         'dim must be at least 1, found 0; the first document must have the shape (num_tokens, dim), even without tokens'
         """
+        texts: object = self.texts
+        fingerprint: object = self.model.fingerprint
+        if not isinstance(texts, bool):
+            return f"texts must be True or False, found {texts!r:.80}"
+        if not isinstance(fingerprint, str | None):
+            return f"fingerprint must be a string, found {fingerprint!r:.80}"
         if self.dim < 1:
             advice = "the first document must have the shape (num_tokens, dim), even without tokens"
             return f"dim must be at least 1, found {self.dim}; {advice}"
@@ -61,7 +67,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class CodecInfo:
-    """A trained codec, its arrays, and the number of vectors it was trained for."""
+    """A trained codec: its arrays, and the number of vectors for which it was trained."""
 
     name: str
     num_centroids: int
@@ -70,27 +76,27 @@ class CodecInfo:
 
 
 @dataclass(frozen=True)
-class DeletionInfo(stored.DeletionInfo):
-    """The documents deleted from a segment, and how many vectors they have."""
+class DeletionInfo(storage_manifest.DeletionInfo):
+    """The documents deleted from a segment, and the number of their vectors."""
 
     num_vectors: int
 
 
 @dataclass(frozen=True)
-class SegmentInfo(stored.SegmentInfo):
-    """A segment, and how many vectors its documents have."""
+class SegmentInfo(storage_manifest.SegmentInfo):
+    """A segment, and the number of vectors of its documents."""
 
     deletions: DeletionInfo | None = None
     num_vectors: int = 0
 
     @property
     def num_live_vectors(self) -> int:
-        """Vectors of documents that are not deleted."""
+        """The number of vectors of documents that are not deleted."""
         return self.num_vectors - (self.deletions.num_vectors if self.deletions else 0)
 
 
 @dataclass(frozen=True)
-class Manifest(stored.Manifest):
+class Manifest(storage_manifest.Manifest):
     """One generation of an index.
 
     Examples
@@ -110,10 +116,10 @@ class Manifest(stored.Manifest):
 
     @property
     def num_vectors(self) -> int:
-        """Vectors of documents that are not deleted."""
+        """The number of vectors of documents that are not deleted."""
         return sum(segment.num_live_vectors for segment in self.segments)
 
     @property
     def folders(self) -> set[str]:
-        """The folders in use; the derived one need not be there."""
+        """The names of the folders in use; the folder of derived files need not exist."""
         return {self.codec.name} | super().folders

@@ -1,4 +1,4 @@
-"""Encoded documents held in memory and scored exactly: the definition every other index is tested against."""
+"""An index in memory, with exact scores: the definition that every other index is tested against."""
 
 from __future__ import annotations
 
@@ -13,32 +13,34 @@ import numpy.typing as npt
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError
 from colbert_prf.index.collection import DocumentVectors, NearTokens
-from colbert_prf.index.records import Documents, text_records
+from colbert_prf.index.documents import Document, TextDocuments, documents_of_texts, documents_of_vectors
 from colbert_prf.kernels.maxsim import maxsim
-from colbert_prf.kernels.neighbours import nearest_rows
 from colbert_prf.progress import progress_bar
-from colbert_prf.storage.arrays import rows_of
+from colbert_prf.storage.arrays import expand_ranges
 from colbert_prf.storage.fields import Fields
+from colbert_prf.storage.snapshot import position_below, positions_of
+from colbert_prf.storage.store import IdCheck
 from colbert_prf.types import EncodedDocument, EncodedQuery, Vectors
+from colbert_prf.types.encoded import check_query
 
 __all__ = ["MemoryIndex"]
 
 
 class MemoryIndex:
-    """Documents as float32 vectors in memory; right for tests, for demonstrations, and up to some 10,000 passages.
+    """Documents as float32 vectors in memory: for tests, for demonstrations, and for up to some 10,000 passages.
 
     Parameters
     ----------
     doc_ids
-        One per document, each different.
+        The id of each document, all different.
     documents
-        Their vectors, all of the same dim.
+        The vectors of each document, all of the same dim.
     texts
-        Their texts, if hits should carry them.
+        The text of each document, if hits should have texts.
     metadata
-        What filters look at: a mapping for each document, empty where it has none.
+        The metadata of each document, for filters: a mapping, empty if the document has none.
     encoder
-        What encodes a query given as text.
+        Encodes queries that are given as text.
 
     Examples
     --------
@@ -56,11 +58,9 @@ class MemoryIndex:
         metadata: Sequence[Mapping[str, Any]] | None = None,
         encoder: Encoder | None = None,
     ) -> None:
-        _check(doc_ids, documents, texts)
-        if metadata is not None and len(metadata) != len(documents):
-            raise InputError(f"found the metadata of {len(metadata)} documents for {len(documents)}; give one for each")
-        self._metadata = [dict(item) for item in metadata] if metadata is not None else None
-        self.doc_ids = list(doc_ids)
+        checked = _checked(doc_ids, documents, texts, metadata)
+        self._metadata = [dict(document.metadata or {}) for document in checked] if metadata is not None else None
+        self.doc_ids = [document.doc_id for document in checked]
         self.texts = list(texts) if texts is not None else None
         self.encoder = encoder
         self.offsets = np.cumsum([0, *map(len, documents)], dtype=np.int64)
@@ -68,8 +68,8 @@ class MemoryIndex:
         self.vectors = np.concatenate([document.vectors for document in documents])
 
     @classmethod
-    def create(cls, documents: Documents, *, encoder: Encoder | None = None, progress: bool = True) -> MemoryIndex:
-        """Encode documents, showing a progress bar on a terminal.
+    def create(cls, documents: TextDocuments, *, encoder: Encoder | None = None, progress: bool = True) -> MemoryIndex:
+        """Encode documents, with a progress bar on a terminal.
 
         Parameters
         ----------
@@ -78,32 +78,35 @@ class MemoryIndex:
         encoder
             The embedded model if left out.
         progress
-            Whether a bar may be shown.
+            Whether a progress bar may be shown.
         """
         encoder = encoder or Encoder.load()
-        records = list(text_records(documents))
-        texts = [record.text or "" for record in records]
-        with progress_bar("Encoding", total=len(records), shown=progress) as advance:
+        checked = list(documents_of_texts(documents))
+        texts = [document.text or "" for document in checked]
+        with progress_bar("Encoding", total=len(checked), shown=progress) as advance:
             encoded = list(encoder.encode_documents(texts, progress=advance))
-        metadata = [record.metadata or {} for record in records]
-        return cls([record.doc_id for record in records], encoded, texts=texts, metadata=metadata, encoder=encoder)
+        metadata = [document.metadata or {} for document in checked]
+        doc_ids = [document.doc_id for document in checked]
+        return cls(doc_ids, encoded, texts=texts, metadata=metadata, encoder=encoder)
 
     @classmethod
     def create_from_vectors(
         cls, encoded: Iterable[tuple[str, EncodedDocument]], *, encoder: Encoder | None = None
     ) -> MemoryIndex:
-        """Take vectors made elsewhere, as pairs of id and encoded document."""
-        first, second = tee(encoded)
-        return cls([doc_id for doc_id, _ in first], [document for _, document in second], encoder=encoder)
+        """Make an index of vectors that were made elsewhere, given as pairs of id and encoded document."""
+        if not isinstance(encoded, Iterable):
+            raise InputError(f"give pairs (doc_id, EncodedDocument), found {encoded!r:.80}")
+        ids, documents = tee(encoded)
+        return cls([doc_id for doc_id, _ in ids], [document for _, document in documents], encoder=encoder)
 
     @property
     def num_documents(self) -> int:
-        """How many documents there are."""
+        """The number of documents: N."""
         return len(self.doc_ids)
 
     @property
     def num_vectors(self) -> int:
-        """How many vectors they have together."""
+        """The number of vectors of all documents together."""
         return len(self.vectors)
 
     @property
@@ -113,120 +116,137 @@ class MemoryIndex:
 
     @property
     def num_positions(self) -> int:
-        """As many as there are documents."""
+        """The number of positions, which is that of documents."""
         return len(self.doc_ids)
 
     @property
     def on_disk(self) -> None:
-        """Nothing of it is."""
+        """None: the index is in memory."""
         return
 
     @property
     def snapshot(self) -> MemoryIndex:
-        """Itself: an index in memory never changes."""
+        """The index itself, because it never changes."""
         return self
 
     @property
     def special_ids(self) -> frozenset[int]:
-        """Tokens that are no words, if the encoder is known."""
+        """Token ids that carry no word, if the encoder is known."""
         return self.encoder.special_ids if self.encoder else frozenset()
 
     @property
     def live(self) -> npt.NDArray[np.bool_]:
-        """All documents are, of shape (num_positions,)."""
+        """True for every position: no document is deleted."""
         return np.ones(self.num_positions, np.bool_)
 
     @cached_property
     def document_frequencies(self) -> npt.NDArray[np.int64]:
-        """In how many documents each token is, of shape (largest token + 1,)."""
+        """The number of documents with each token, of shape (largest token + 1,)."""
         documents = np.repeat(np.arange(self.num_positions), np.diff(self.offsets))
-        size = int(self.token_ids.max(initial=0)) + 1
-        return np.bincount(np.unique(documents * size + self.token_ids) % size, minlength=size)
+        num_tokens = int(self.token_ids.max(initial=0)) + 1
+        return np.bincount(np.unique(documents * num_tokens + self.token_ids) % num_tokens, minlength=num_tokens)
 
     @cached_property
     def collection_frequencies(self) -> npt.NDArray[np.int64]:
-        """How often each token occurs, of shape (largest token + 1,)."""
+        """The number of occurrences of each token, of shape (largest token + 1,)."""
         return np.bincount(self.token_ids)
 
+    @cached_property
+    def _positions_by_id(self) -> dict[str, int]:
+        return {doc_id: position for position, doc_id in enumerate(self.doc_ids)}
+
     def find(self, doc_id: str) -> int | None:
-        """The position of a document, if it is there."""
-        return self.doc_ids.index(doc_id) if doc_id in self.doc_ids else None
+        """Find the position of a document; None if there is none of this id."""
+        if not isinstance(doc_id, str):
+            raise InputError(f"a document id is a string, found {doc_id!r:.80}")
+        return self._positions_by_id.get(doc_id)
 
     def positions(self, doc_ids: Iterable[str]) -> npt.NDArray[np.int64]:
-        """The positions of documents; an unknown id is an :class:`InputError` that names it."""
-        known = {doc_id: position for position, doc_id in enumerate(self.doc_ids)}
-        wanted = list(doc_ids)
-        if unknown := [doc_id for doc_id in wanted if doc_id not in known]:
-            raise InputError(f"the index has no document {unknown[0]!r}")
-        return np.array([known[doc_id] for doc_id in wanted], dtype=np.int64)
+        """Find the positions of documents; an :class:`InputError` names an unknown id."""
+        return positions_of(doc_ids, self.find)
 
     def doc_id(self, position: int) -> str:
-        """The id of a document."""
-        return self.doc_ids[position]
+        """Read the id of a document."""
+        return self.doc_ids[self._position(position)]
 
     def doc_ids_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
-        """The ids of some documents."""
+        """Read the ids of several documents."""
         return [self.doc_ids[position] for position in positions.tolist()]
 
     def text(self, document: str | int) -> str | None:
-        """The text of a document, by its id or position, where texts are kept."""
-        position = int(self.positions([document])[0]) if isinstance(document, str) else document
+        """Read the text of a document, by its id or position; None if no texts are kept."""
+        position = self._position(document)
         return self.texts[position] if self.texts else None
 
     def metadata(self, document: str | int) -> dict[str, Any]:
-        """The metadata of a document, by its id or position; empty where it has none."""
-        position = int(self.positions([document])[0]) if isinstance(document, str) else document
+        """Read the metadata of a document, by its id or position; empty if it has none."""
+        position = self._position(document)
         return self._metadata[position] if self._metadata else {}
+
+    def _position(self, document: str | int) -> int:
+        if isinstance(document, str):
+            return int(self.positions([document])[0])
+        return position_below(self.num_positions, document)
 
     @cached_property
     def fields(self) -> list[Fields]:
-        """The metadata as columns: those of one segment."""
+        """The metadata as columns, those of a single segment."""
         return [Fields.of(self._metadata or ({} for _ in self.doc_ids))]
 
     @property
     def passages(self) -> None:
-        """Texts in memory are never split."""
+        """None: an index in memory never splits texts."""
         return
 
     def lengths(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """How many vectors some documents have."""
+        """Return the number of vectors of each of several documents."""
         return np.asarray(self.offsets[positions + 1] - self.offsets[positions])
 
     def vectors_of(self, positions: npt.NDArray[np.int64]) -> DocumentVectors:
-        """The vectors and tokens of some documents."""
+        """Read the vectors and tokens of several documents."""
         lengths, starts = self.lengths(positions), self.offsets[positions]
-        rows, documents = rows_of(starts, lengths), np.repeat(np.arange(len(positions)), lengths)
+        rows, documents = expand_ranges(starts, lengths), np.repeat(np.arange(len(positions)), lengths)
         codes = np.full(len(rows), -1)
         return DocumentVectors(
             positions, self.vectors[rows], self.token_ids[rows], documents, rows - starts[documents], codes
         )
 
     def nearest_tokens(self, vectors: Vectors, count: int) -> NearTokens:
-        """The tokens of the ``count`` document vectors nearest to each vector: F_t(υ, r), comparing with all."""
-        rows, similarities = nearest_rows(vectors, self.vectors, count)
-        return NearTokens(np.where(rows < 0, -1, self.token_ids[rows]).astype(np.int32), similarities)
+        """Find the tokens of the ``count`` nearest document vectors, F_t(υ, r), by comparing with all of them."""
+        products = vectors @ self.vectors.T
+        order = np.argsort(-products, axis=1, kind="stable")[:, :count]
+        shape, num_nearest = (len(vectors), count), order.shape[1]
+        near = NearTokens(np.full(shape, -1, np.int32), np.full(shape, -np.inf, np.float32))
+        near.token_ids[:, :num_nearest] = self.token_ids[order]
+        near.similarities[:, :num_nearest] = np.take_along_axis(products, order, axis=1)
+        return near
 
     def similarities(self, position: int, query: EncodedQuery) -> Vectors:
-        """The products of a document's vectors with those of a query."""
+        """Multiply a document's vectors with those of a query."""
         return self.vectors[self.offsets[position] : self.offsets[position + 1]] @ query.vectors.T
 
     def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:
-        """Score every document, of shape (num_documents,); one without vectors scores minus infinity."""
+        """Score every document, of shape (num_documents,); one without vectors gets minus infinity."""
+        check_query(query, self.dim)
         return maxsim(query.vectors, query.weights, self.vectors, self.offsets)
 
 
-def _check(doc_ids: Sequence[str], documents: Sequence[EncodedDocument], texts: Sequence[str] | None) -> None:
-    if not documents:
+def _checked(
+    doc_ids: Sequence[str],
+    documents: Sequence[EncodedDocument],
+    texts: Sequence[str] | None,
+    metadata: Sequence[Mapping[str, Any]] | None,
+) -> list[Document]:
+    for name, values in (("ids", doc_ids), ("texts", texts), ("metadata", metadata)):
+        if values is not None and len(values) != len(documents):
+            raise InputError(f"found {len(values)} {name} of {len(documents)} documents; give one for each")
+    nothing = [None] * len(documents)
+    contents = (nothing if texts is None else texts, nothing if metadata is None else metadata)
+    checked = list(IdCheck().checked(documents_of_vectors(zip(doc_ids, documents, *contents, strict=True))))
+    if not checked:
         raise InputError("an index needs at least one document, found none")
-    if len(doc_ids) != len(documents) or (texts is not None and len(texts) != len(documents)):
-        raise InputError(
-            f"an index needs one id per document, found {len(doc_ids)} ids, {len(documents)} documents"
-            + (f" and {len(texts)} texts" if texts is not None else "")
-        )
-    seen: set[str] = set()
-    for doc_id in doc_ids:
-        if doc_id in seen:
-            raise InputError(f"the document id {doc_id!r} was given twice; ids must differ")
-        seen.add(doc_id)
     if len(dims := {document.dim for document in documents}) > 1:
         raise InputError(f"all documents must have vectors of one dim, found {sorted(dims)}; use one model for all")
+    if not min(dims):
+        raise InputError("documents must have the shape (num_tokens, dim), even without tokens; found dim 0")
+    return checked

@@ -1,4 +1,4 @@
-"""Which model an index belongs to, and how it is found again."""
+"""The model that an index belongs to: described in the manifest, compared, and opened again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["check_model", "load_model", "model_info"]
 
 
 def model_info(encoder: Encoder) -> ModelInfo:
-    """What the manifest keeps of an encoder."""
+    """Describe an encoder for the manifest."""
     folder: ModelFolder | None = getattr(encoder, "folder", None)
     if folder is None:
         source: str | None = encoder.settings.name  # a checkpoint: a folder or a name on the hub
@@ -22,12 +22,12 @@ def model_info(encoder: Encoder) -> ModelInfo:
 
 
 def check_model(layout: IndexLayout, settings: Settings, encoder: Encoder, *, force: bool = False) -> None:
-    """Refuse an encoder whose vectors are not those of the index.
+    """Refuse an encoder that did not make the vectors of the index.
 
     Raises
     ------
     IndexMismatchError
-        If the fingerprint is another, unless forced; or the dim, always.
+        If the encoder has another dim, or another fingerprint and is not forced.
     """
     if encoder.dim != settings.dim:
         raise IndexMismatchError(
@@ -45,7 +45,7 @@ def check_model(layout: IndexLayout, settings: Settings, encoder: Encoder, *, fo
 
 
 def load_model(layout: IndexLayout, settings: Settings, *, force: bool = False) -> Encoder | None:
-    """Open the model the index was made with; None if its vectors were made elsewhere."""
+    """Open the model of an index; None if the vectors were made elsewhere."""
     if settings.model.fingerprint is None:
         return None
     encoder = Encoder.load(settings.model.source)

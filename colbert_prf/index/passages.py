@@ -1,7 +1,7 @@
 """Long documents as overlapping passages, which begin and end at sentences.
 
-A passage is called after its document: ``d7#0``, ``d7#1`` and so on. The number stands behind the last ``#``, so that
-any document id serves.
+The id of a passage is that of its document and a number: ``d7#0``, ``d7#1`` and so on. The number stands behind the
+last ``#``, so that any document id serves.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[\"'”’)\]]*\s+|\s*\n\s*\n
 
 @dataclass(frozen=True)
 class Passages:
-    """How texts are split.
+    """How texts are split into passages.
 
     Parameters
     ----------
     length
-        Tokens of a passage at most, the markers of the model among them; as many as the model takes if left out.
+        The most tokens of a passage, with the markers of the model; as many as the model takes if left out.
     stride
-        From the beginning of a passage to that of the next, about, in tokens; half of the length if left out, so that
-        what stands at the end of one passage stands in the middle of the next. As much as the length: no overlap.
+        About the number of tokens from the beginning of a passage to that of the next. If left out, it is half of the
+        length, so that the end of one passage is in the middle of the next. A stride of ``length`` means no overlap.
 
     Examples
     --------
@@ -53,11 +53,11 @@ class Passages:
             raise InputError(f"{message}; what stands between two passages would be lost")
 
     def stride_of(self, length: int) -> int:
-        """The stride where passages have this length."""
+        """Return the stride of passages of this length."""
         return self.stride or max(1, length // 2)
 
     def fitted(self, tokenization: Tokenization) -> Passages:
-        """The same with length and stride written out, checked against what the model takes."""
+        """Return the same with length and stride filled in, checked against the lengths that the model takes."""
         least, most = len(tokenization.document("").input_ids) + 1, tokenization.settings.document_length
         length = self.length or most
         if not least <= length <= most:
@@ -66,12 +66,12 @@ class Passages:
 
 
 def passage_id(doc_id: str, number: int) -> str:
-    """What a passage of a document is called."""
+    """Return the id of a passage of a document."""
     return f"{doc_id}#{number}"
 
 
 def document_of(passage: str) -> str:
-    """The document of a passage.
+    """Return the id of the document of a passage.
 
     >>> document_of(passage_id("a#1", 3))
     'a#1'
@@ -80,12 +80,12 @@ def document_of(passage: str) -> str:
 
 
 def passages_named(doc_id: str, is_known: Callable[[str], bool]) -> list[str]:
-    """The passages of a document, of which no one can be deleted alone."""
+    """List the ids of all passages of a document; they have no gap, because nobody can delete a single one."""
     return list(takewhile(is_known, (passage_id(doc_id, number) for number in count())))
 
 
 def siblings_of(passage: str, is_known: Callable[[str], bool]) -> list[str]:
-    """The passages, known ones, that the first passage of a document replaces; none for a later one.
+    """List the passages of the index that the first passage of a document replaces; none for a later passage.
 
     >>> siblings_of("a#0", {"a#0", "a#1", "b#0"}.__contains__), siblings_of("a#1", {"a#0", "a#1"}.__contains__)
     (['a#0', 'a#1'], [])
@@ -95,21 +95,21 @@ def siblings_of(passage: str, is_known: Callable[[str], bool]) -> list[str]:
 
 
 def split_text(text: str, offsets: Sequence[tuple[int, int]], length: int, stride: int) -> Iterator[str]:
-    """Split a text.
+    """Split a text into passages.
 
     Parameters
     ----------
     text
         The text.
     offsets
-        Where each of its tokens begins and ends.
+        The first and the last offset of each of its tokens.
     length, stride
         As in :class:`Passages`.
 
     Yields
     ------
     str
-        Parts of the text, in order; at least one. Each token is in one of them, and none has more than ``length``. A
+        The passages in order, at least one. Together they have all tokens, and none has more than ``length``. A
         passage begins where a sentence does, or inside a sentence that is longer than a passage.
 
     Examples
@@ -122,30 +122,29 @@ def split_text(text: str, offsets: Sequence[tuple[int, int]], length: int, strid
         yield text
         return
     breaks = _breaks(text, offsets, length)
-    total = len(offsets)
-    ends = [0 if not number else len(text) if number == total else offsets[number][0] for number in breaks]
-    first = last = 0
+    num_tokens = len(offsets)
+    characters = [0 if not token else len(text) if token == num_tokens else offsets[token][0] for token in breaks]
+    start = previous_end = 0
     while True:
-        end = bisect_right(breaks, breaks[first] + length) - 1
-        if end > last or not last:
-            yield text[ends[first] : ends[end]].strip()
-            last = end
+        end = bisect_right(breaks, breaks[start] + length) - 1
+        if end > previous_end or not previous_end:  # otherwise the passage is part of the one before
+            yield text[characters[start] : characters[end]].strip()
+            previous_end = end
         if end == len(breaks) - 1:
             return
-        # A passage that ends where the one before does is part of it.
-        first = max(bisect_right(breaks, breaks[first] + stride) - 1, first + 1)
+        start = max(bisect_right(breaks, breaks[start] + stride) - 1, start + 1)
 
 
 def _breaks(text: str, offsets: Sequence[tuple[int, int]], length: int) -> list[int]:
-    """The tokens where a passage may begin, and the end; from one to the next are at most ``length``."""
+    """List the tokens where a passage may begin, and the end of the text, at most ``length`` tokens apart."""
     starts = [start for start, _ in offsets]
     sentences = {bisect_left(starts, match.end()) for match in _SENTENCE_END.finditer(text)}
     breaks = [0]
-    for wanted in sorted({*sentences, len(offsets)} - {0}):
-        while wanted - breaks[-1] > length:
-            before, latest = breaks[-1], breaks[-1] + length
-            # At a word, if one begins in the second half: a word has several tokens without a space between.
-            words = (n for n in range(latest, before + length // 2, -1) if offsets[n - 1][1] < offsets[n][0])
+    for sentence in sorted({*sentences, len(offsets)} - {0}):
+        while sentence - breaks[-1] > length:
+            earliest, latest = breaks[-1] + length // 2, breaks[-1] + length
+            # Tokens of one word have no space between them; break before a word, if one begins in the second half.
+            words = (n for n in range(latest, earliest, -1) if offsets[n - 1][1] < offsets[n][0])
             breaks.append(next(words, latest))
-        breaks.append(wanted)
+        breaks.append(sentence)
     return breaks

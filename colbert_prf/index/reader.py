@@ -1,4 +1,4 @@
-"""What can be read from an open index."""
+"""Reading an open index."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from colbert_prf.errors import InputError
 from colbert_prf.index.codec import Codec
 from colbert_prf.index.info import IndexInfo, describe
 from colbert_prf.index.manifest import Settings
@@ -20,14 +21,14 @@ __all__ = ["IndexReader"]
 
 
 class IndexReader(StoredIndex[Snapshot]):
-    """Reads one generation; each call sees the one that is current when it begins.
+    """Reads one generation of an index; each call sees the generation that is current when it begins.
 
-    A document is named by its id. Positions, which count from 0 over all segments and change with a merge, are what
-    the library works with inside; where an id is taken, so is a position.
+    Documents are named by their ids. The library itself works with positions, which count from 0 over all segments and
+    change with a merge; most methods that take an id take a position as well.
     """
 
     def info(self) -> IndexInfo:
-        """What the index is made of."""
+        """Describe the index in numbers."""
         return describe(self._snapshot)
 
     @property
@@ -36,7 +37,7 @@ class IndexReader(StoredIndex[Snapshot]):
 
     @property
     def num_vectors(self) -> int:
-        """Vectors of documents that are not deleted."""
+        """The number of vectors of documents that are not deleted."""
         return self._snapshot.manifest.num_vectors
 
     @property
@@ -61,7 +62,7 @@ class IndexReader(StoredIndex[Snapshot]):
 
     @property
     def codec(self) -> Codec:
-        """What compresses the vectors."""
+        """The codec that compresses the vectors."""
         return self._snapshot.codec
 
     @property
@@ -70,33 +71,37 @@ class IndexReader(StoredIndex[Snapshot]):
         return list(self._snapshot.segments)
 
     def document_frequency(self, token_ids: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """In how many live documents each of some tokens is; 0 for one that is not in the vocabulary."""
-        tokens = np.asarray(token_ids, dtype=np.int64)
-        known = (tokens >= 0) & (tokens < self.vocabulary_size)
-        return np.where(known, self._snapshot.document_frequencies[np.where(known, tokens, 0)], 0)
+        """Count the live documents with each of several tokens; 0 for one that is not in the vocabulary."""
+        tokens = np.asarray(token_ids)
+        if tokens.size and tokens.dtype.kind not in "iu":
+            raise InputError(f"token ids are whole numbers, found {token_ids!r:.80}")
+        tokens = tokens.astype(np.int64)
+        in_vocabulary = (tokens >= 0) & (tokens < self.vocabulary_size)
+        frequencies = self._snapshot.document_frequencies[np.where(in_vocabulary, tokens, 0)]
+        return np.where(in_vocabulary, frequencies, 0)
 
     def doc_id(self, position: int) -> str:
-        """The id of a document."""
+        """Read the id of a document."""
         return self._snapshot.doc_id(position)
 
     def text(self, document: str | int) -> str | None:
-        """The text of a document, by its id or position, where texts are kept."""
+        """Read the text of a document, by its id or position; None if the index keeps no texts."""
         return self._snapshot.text(self._position(document))
 
     def metadata(self, document: str | int) -> dict[str, Any]:
-        """The metadata of a document, by its id or position; empty where it has none."""
+        """Read the metadata of a document, by its id or position; empty if it has none."""
         return self._snapshot.metadata(self._position(document))
 
     def positions(self, doc_ids: Iterable[str]) -> npt.NDArray[np.int64]:
-        """The positions of live documents; an unknown id is an :class:`InputError` that names it."""
+        """Find the positions of live documents; an :class:`InputError` names an unknown id."""
         return self._snapshot.positions(doc_ids)
 
     def vectors(self, document: str | int) -> Vectors:
-        """The decoded vectors of a document, by its id or position, of shape (num_tokens, dim)."""
+        """Decode the vectors of a document, by its id or position, of shape (num_tokens, dim)."""
         return self._snapshot.vectors(self._position(document))
 
     def token_ids(self, document: str | int) -> TokenIds:
-        """The token of each vector of a document, by its id or position, of shape (num_tokens,)."""
+        """Read the token of each vector of a document, by its id or position, of shape (num_tokens,)."""
         return self._snapshot.token_ids(self._position(document))
 
     def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:
@@ -104,5 +109,5 @@ class IndexReader(StoredIndex[Snapshot]):
         return self._snapshot.score(query)
 
     def _position(self, document: str | int) -> int:
-        """The position of a document; an unknown or deleted id is an :class:`InputError` that names it."""
+        """Find the position of a document; an :class:`InputError` names an unknown or deleted id."""
         return int(self._snapshot.positions([document])[0]) if isinstance(document, str) else document

@@ -1,4 +1,4 @@
-"""Drawing the vectors a codec is trained on."""
+"""The sample of vectors that a codec is trained on."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Sequence
 import numpy as np
 
 from colbert_prf.index.segment import Segment
-from colbert_prf.storage.arrays import rows_of
+from colbert_prf.storage.arrays import expand_ranges
 from colbert_prf.types import Vectors
 
 __all__ = ["sample_vectors"]
 
 
 def sample_vectors(segments: Sequence[Segment], size: int, *, dim: int, seed: int) -> Vectors:
-    """Draw whole documents at random, without replacement, until there are enough vectors.
+    """Draw whole documents at random, without replacement, until they have enough vectors.
 
     Parameters
     ----------
     segments
         Segments, or chunks of the spool; their deleted documents are left out.
     size
-        How many vectors; fewer come back only if there are fewer.
+        The number of vectors; the sample is smaller only if there are fewer.
     dim
         Components of a vector.
     seed
-        Of the draw.
+        The seed of the draw.
 
     Returns
     -------
@@ -35,14 +35,14 @@ def sample_vectors(segments: Sequence[Segment], size: int, *, dim: int, seed: in
     lengths = np.concatenate([np.empty(0, np.int64), *(np.diff(segment.offsets) for segment in segments)])
     live = np.flatnonzero(~np.concatenate([np.empty(0, np.bool_), *(segment.deleted for segment in segments)]))
     drawn = np.random.default_rng(seed).permutation(live)
-    enough = int(np.searchsorted(np.cumsum(lengths[drawn]), size)) + 1
-    chosen = np.sort(drawn[:enough])
-    sample = np.empty((min(size, int(lengths[chosen].sum())), dim), dtype=np.float32)
-    filled = first = 0
+    num_drawn = int(np.searchsorted(np.cumsum(lengths[drawn]), size)) + 1
+    positions = np.sort(drawn[:num_drawn])
+    sample = np.empty((min(size, int(lengths[positions].sum())), dim), dtype=np.float32)
+    num_sampled = first = 0
     for segment in segments:
-        within = chosen[(chosen >= first) & (chosen < first + len(segment))] - first
-        rows = rows_of(segment.offsets[within], np.diff(segment.offsets)[within])[: len(sample) - filled]
-        sample[filled : filled + len(rows)] = segment.decode_rows(rows)
-        filled += len(rows)
+        local = positions[(positions >= first) & (positions < first + len(segment))] - first
+        rows = expand_ranges(segment.offsets[local], np.diff(segment.offsets)[local])[: len(sample) - num_sampled]
+        sample[num_sampled : num_sampled + len(rows)] = segment.decode_rows(rows)
+        num_sampled += len(rows)
         first += len(segment)
     return sample

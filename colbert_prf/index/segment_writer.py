@@ -1,6 +1,6 @@
 """Writing a stream of batches as segments of bounded size.
 
-Batches go straight to disk; what has to be known of all documents of a segment is written last.
+Batches go straight to disk; arrays that depend on all documents of a segment are written last.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from colbert_prf.index.batch import Batch
 from colbert_prf.index.codec import Codec
 from colbert_prf.index.manifest import CodecInfo, SegmentInfo, Settings
 from colbert_prf.kernels.postings import encode_postings
-from colbert_prf.storage.arrays import Array, ArrayInfo, ArrayWriter, write_array
+from colbert_prf.storage.arrays import Array, ArrayWriter, write_arrays
 from colbert_prf.storage.blobs import BlobWriter
 from colbert_prf.storage.durable import sync_folder
 from colbert_prf.storage.fields import Fields
@@ -41,31 +41,31 @@ __all__ = [
 ]
 
 SEGMENT_VECTORS = 1 << 22
-"""Vectors of a full segment: some 50,000 passages, 160 MB at 2 bits."""
+"""The vectors of a full segment: some 50,000 passages, 160 MB at 2 bits."""
 CHUNK_VECTORS = 1 << 18
-"""Vectors of a full chunk of the spool: some 3,000 passages, 67 MB."""
+"""The vectors of a full chunk of the spool: some 3,000 passages, 67 MB."""
 CHUNK_SECONDS, CHUNK_SHARE = 5.0, 0.02
-"""A chunk is also closed after so many seconds, or so much of the time the build has taken, whichever is more. So an
+"""A chunk is also closed after so many seconds, or after this share of the time of the build if that is more. So an
 interrupted build loses at most seconds or 2 % of its work, and a slow one has hundreds of chunks, not thousands."""
 
 
 def write_segments(
     layout: IndexLayout, settings: Settings, codec: Codec, batches: Iterable[Batch], *, generation: int, first: int = 0
 ) -> Iterator[SegmentInfo]:
-    """Write batches that have the codec's columns, and give each segment as soon as it is on the disk.
+    """Write batches as segments, and yield each segment as soon as it is on the disk.
 
     Parameters
     ----------
     layout
-        Of the index.
+        The layout of the index.
     settings
-        Of the index.
+        The settings of the index.
     codec
-        Whose columns the batches have.
+        The codec whose columns the batches have.
     batches
         Read as needed.
     generation
-        That will name the segments in its manifest.
+        The generation that will name the segments in its manifest.
     first
         The number of the first segment.
     """
@@ -79,14 +79,14 @@ def write_segments(
 def write_chunks(
     layout: IndexLayout, settings: Settings, batches: Iterable[Batch], *, first: int = 0
 ) -> Iterator[SegmentInfo]:
-    """Write batches of float16 vectors to the spool of a build, and give each chunk as soon as it is on the disk."""
-    begun = last = monotonic()
+    """Write batches of float16 vectors as spooled chunks, and yield each chunk as soon as it is on the disk."""
+    start = chunk_start = monotonic()
 
     def is_due() -> bool:
-        nonlocal last
+        nonlocal chunk_start
         now = monotonic()
-        due = now - last >= max(CHUNK_SECONDS, CHUNK_SHARE * (now - begun))
-        last = now if due else last
+        due = now - chunk_start >= max(CHUNK_SECONDS, CHUNK_SHARE * (now - start))
+        chunk_start = now if due else chunk_start
         return due
 
     def folder(number: int) -> Path:
@@ -103,59 +103,59 @@ def _write_parts(
     limit: int,
     is_due: Callable[[], bool] = lambda: False,
 ) -> Iterator[SegmentInfo]:
-    """Write parts of at most so many vectors; one that is due is closed before the next batch is waited for."""
-    waiting = (batch for batch in batches if len(batch))
-    batch = next(waiting, None)
+    """Write parts of at most ``limit`` vectors; a part that is due is closed before the next batch is read."""
+    remaining = (batch for batch in batches if len(batch))
+    batch = next(remaining, None)
     number = 0
     while batch is not None:
         with SegmentWriter(folder(number), settings, codec) as writer:
             while batch is not None and (not writer.num_documents or writer.num_vectors + batch.num_vectors <= limit):
                 writer.append(batch)
-                batch = None if is_due() else next(waiting, None)
+                batch = None if is_due() else next(remaining, None)
             info = writer.finish()
         yield info
         number += 1
-        batch = next(waiting, None) if batch is None else batch
+        batch = next(remaining, None) if batch is None else batch
 
 
 def compress(batch: Batch, codec: Codec) -> Batch:
-    """Replace float16 vectors by what the codec makes of them."""
+    """Replace the float16 vectors of a batch by the columns of a codec."""
     return replace(batch, columns=codec.encode(batch.columns["vectors"].astype(np.float32)))
 
 
 def write_codec(layout: IndexLayout, codec: Codec, *, generation: int) -> CodecInfo:
-    """Write a codec as the arrays of a folder of its own."""
+    """Write a codec to a folder of its own."""
     name = layout.codec_name(generation)
     folder = layout.folder(name)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    files = {key: write_array(layout.array(folder, key), array) for key, array in codec.arrays.items()}
+    files = write_arrays(folder, codec.arrays)
     sync_folder(folder)
     sync_folder(layout.path)
     return CodecInfo(name, codec.num_centroids, codec.trained_for, files)
 
 
 def token_dtype(vocabulary_size: int) -> type[np.uint16] | type[np.uint32]:
-    """Two bytes for a token id where the vocabulary allows, else four."""
+    """Return the dtype of token ids: two bytes if the vocabulary allows, otherwise four."""
     return np.uint16 if vocabulary_size <= 1 << 16 else np.uint32
 
 
 class SegmentWriter:
-    """Writes the folder of a segment; nobody reads it before a manifest names it.
+    """Writes the folder of a segment, which nobody reads before a manifest names it.
 
     Without a codec it writes a chunk of the spool: float16 vectors, no inverted lists, no document frequencies.
 
-    It holds the ids and metadata of its documents and the codes and tokens of its vectors, so memory is bounded by the
-    size of a segment.
+    The writer holds the ids and metadata of the documents and the codes and tokens of the vectors, so the size of a
+    segment bounds its memory.
 
     Parameters
     ----------
     folder
-        To be made; what a killed writer left there is removed.
+        A new folder; what a killed writer left there is removed.
     settings
-        Of the index.
+        The settings of the index.
     codec
-        Whose columns the batches have; None for float16 vectors.
+        The codec whose columns the batches have; None for float16 vectors.
     """
 
     def __init__(self, folder: Path, settings: Settings, codec: Codec | None) -> None:
@@ -167,7 +167,7 @@ class SegmentWriter:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         columns = codec.columns if codec else {"vectors": (np.float16, (settings.dim,))}
-        self._columns = {name: self._writer(name, dtype, tail) for name, (dtype, tail) in columns.items()}
+        self._columns = {name: self._writer(name, dtype, row_shape) for name, (dtype, row_shape) in columns.items()}
         self._columns["token_ids"] = self._writer("token_ids", token_dtype(settings.vocabulary_size), ())
         self._texts = BlobWriter(folder, "texts") if settings.texts else None
         self._metadata: BlobWriter | None = None
@@ -179,7 +179,7 @@ class SegmentWriter:
         self._frequencies = np.zeros(settings.vocabulary_size, dtype=np.uint32)
 
     def append(self, batch: Batch) -> None:
-        """Add documents."""
+        """Add the documents of a batch."""
         for name, rows in {**batch.columns, "token_ids": batch.token_ids}.items():
             self._columns[name].append(rows)
         if self._texts is not None:
@@ -198,7 +198,7 @@ class SegmentWriter:
         self.num_vectors += batch.num_vectors
 
     def finish(self) -> SegmentInfo:
-        """Write the rest and wait for the disk."""
+        """Write the arrays that depend on all documents, and wait for the disk."""
         files = {name: writer.finish() for name, writer in self._columns.items()}
         for blobs in (self._texts, self._metadata):
             files |= blobs.finish() if blobs else {}
@@ -215,7 +215,7 @@ class SegmentWriter:
             if self._metadata:
                 fields = Fields.of(json.loads(blob) if blob else {} for blob in self._metadata_blobs)
                 files |= fields.write(self._folder)
-        files |= {name: self._write(name, array) for name, array in arrays.items()}
+        files |= write_arrays(self._folder, arrays)
         sync_folder(self._folder)
         sync_folder(self._folder.parent)
         return SegmentInfo(self._folder.name, self.num_documents, files, num_vectors=self.num_vectors)
@@ -233,7 +233,7 @@ class SegmentWriter:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _append_metadata(self, batch: Batch) -> None:
-        """Write metadata from the first document on that has any, with nothing for those before it."""
+        """Write metadata once a document has any, with empty blobs for the documents before."""
         if self._metadata is None and any(batch.metadata):
             self._metadata = BlobWriter(self._folder, "metadata")
             for _ in range(self.num_documents):
@@ -242,17 +242,14 @@ class SegmentWriter:
             for blob in batch.metadata:
                 self._metadata.append(blob)
 
-    def _writer(self, name: str, dtype: npt.DTypeLike, tail: tuple[int, ...]) -> ArrayWriter:
-        return ArrayWriter(IndexLayout.array(self._folder, name), dtype, tail)
-
-    def _write(self, name: str, array: Array) -> ArrayInfo:
-        return write_array(IndexLayout.array(self._folder, name), array)
+    def _writer(self, name: str, dtype: npt.DTypeLike, row_shape: tuple[int, ...]) -> ArrayWriter:
+        return ArrayWriter(IndexLayout.array(self._folder, name), dtype, row_shape)
 
 
 def document_frequencies(
     token_ids: Array, lengths: npt.NDArray[np.int64], vocabulary_size: int
 ) -> npt.NDArray[np.uint32]:
-    """In how many documents each token is, of shape (vocabulary_size,).
+    """Count the documents with each token, of shape (vocabulary_size,).
 
     Examples
     --------
@@ -267,7 +264,7 @@ def document_frequencies(
 def token_postings(
     token_ids: Array, offsets: npt.NDArray[np.int64], frequencies: Array
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """List the documents of each token that occurs; see :func:`encode_postings`.
+    """List the documents of each token that occurs at all; see :func:`encode_postings`.
 
     Parameters
     ----------
@@ -276,7 +273,7 @@ def token_postings(
     offsets
         Document ``i`` owns the vectors ``offsets[i]:offsets[i + 1]``.
     frequencies
-        In how many of the documents each token is; the lists are those of the tokens with one or more, in this order.
+        The number of documents with each token; the lists are those of tokens with at least one, in this order.
 
     Examples
     --------
@@ -290,6 +287,6 @@ def token_postings(
 
 
 def _shortest(frequencies: npt.NDArray[np.uint32]) -> Array:
-    """Without the zeros at the end, and in two bytes where that is enough."""
+    """Drop the zeros at the end, and use two bytes for each number if they suffice."""
     used = frequencies[: int(frequencies.nonzero()[0].max(initial=-1)) + 1]
     return used.astype(np.uint16 if used.max(initial=0) < 1 << 16 else np.uint32)

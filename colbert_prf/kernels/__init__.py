@@ -2,7 +2,7 @@
 
 A module of kernels loads numba, and that takes half a second. ``from colbert_prf.kernels import exact`` does not load
 it: the name stands for the module, which is imported when something of it is used. So other rooms name their kernels at
-the top of a file, and importing the package stays fast. ``from colbert_prf.kernels.exact import maxsim_of_packed``
+the top of a file, and importing the package stays fast. ``from colbert_prf.kernels.packed import maxsim_of_packed``
 loads it at once; kernels import each other that way.
 """
 

@@ -10,7 +10,6 @@ from colbert_prf.kernels.postings import decode_postings
 
 __all__ = [
     "candidates",
-    "candidates_definition",
     "list_sums",
     "list_sums_definition",
     "probed_centroids",
@@ -20,35 +19,34 @@ __all__ = [
 
 def probed_centroids_definition(values: NDArray[np.uint8], num_queries: int, probes: int) -> NDArray[np.int64]:
     """The definition of :func:`probed_centroids` in NumPy."""
-    kept = np.zeros(len(values), bool)
+    is_probed = np.zeros(len(values), bool)
     for column in values[:, :num_queries].T:
-        kept |= column >= np.sort(column)[-min(probes, len(column))]
-    return np.flatnonzero(kept)
+        is_probed |= column >= np.sort(column)[-min(probes, len(column))]
+    return np.flatnonzero(is_probed)
 
 
 @compiled()
-def _probed(values: Array, num_queries: int, probes: int) -> Array:
+def _probed_centroids(values: Array, num_queries: int, probes: int) -> Array:
     counts = np.zeros((num_queries, 256), np.int32)
     for row in values:
         for i in range(num_queries):
             counts[i, row[i]] += 1
-    floors = np.full(values.shape[1], 255, np.uint8)
+    thresholds = np.full(values.shape[1], 255, np.uint8)
     for i in range(num_queries):
-        level, seen = 255, counts[i, 255]
-        while seen < probes and level > 0:
+        level, num_above = 255, counts[i, 255]
+        while num_above < probes and level > 0:
             level -= 1
-            seen += counts[i, level]
-        floors[i] = level
-    kept = np.empty(values.shape[0], np.int64)
-    num_kept = 0
+            num_above += counts[i, level]
+        thresholds[i] = level
+    probed, num_probed = np.empty(values.shape[0], np.int64), 0
     for centroid in range(values.shape[0]):
         row = values[centroid]
-        hit = 0
+        is_probed = 0
         for i in range(num_queries):
-            hit |= row[i] >= floors[i]
-        kept[num_kept] = centroid
-        num_kept += hit
-    return kept[:num_kept]
+            is_probed |= row[i] >= thresholds[i]
+        probed[num_probed] = centroid
+        num_probed += is_probed
+    return probed[:num_probed]
 
 
 def probed_centroids(values: NDArray[np.uint8], num_queries: int, probes: int) -> NDArray[np.int64]:
@@ -63,68 +61,7 @@ def probed_centroids(values: NDArray[np.uint8], num_queries: int, probes: int) -
     probes : int
         Centroids per query vector.
     """
-    return _probed(values, num_queries, min(probes, len(values)))
-
-
-def candidates_definition(
-    lists: NDArray[np.uint8], list_offsets: NDArray[np.int64], centroids: NDArray[np.int64], num_documents: int
-) -> NDArray[np.bool_]:
-    """The definition of :func:`candidates` in NumPy."""
-    seen = np.zeros(num_documents, np.bool_)
-    for centroid in centroids:
-        block = lists[list_offsets[centroid] : list_offsets[centroid + 1]]
-        seen[decode_postings(block, np.array([0, len(block)]))[0]] = True
-    return seen
-
-
-@compiled()
-def _mark(lists: Array, list_offsets: Array, centroids: Array, seen: Array) -> bool:
-    """Mark the documents of some lists; False if a list names one that is not there, or ends within a number."""
-    sound = True
-    for centroid in centroids:
-        document, number, shift = np.int64(-1), np.int64(0), np.int64(0)
-        for position in range(list_offsets[centroid], list_offsets[centroid + 1]):
-            byte = np.int64(lists[position])
-            number |= (byte & 127) << shift
-            shift = min(shift + 7, np.int64(49))  # in a damaged list a number may go on for ever
-            if byte < 128:
-                document += number + 1
-                if document >= seen.shape[0]:
-                    break
-                seen[document] = True
-                number, shift = np.int64(0), np.int64(0)
-        sound &= shift == 0
-    return sound
-
-
-def candidates(
-    lists: NDArray[np.uint8], list_offsets: NDArray[np.int64], centroids: NDArray[np.int64], num_documents: int
-) -> NDArray[np.bool_]:
-    """Whether each document is in the list of any of some centroids, of shape (num_documents,).
-
-    Parameters
-    ----------
-    lists, list_offsets
-        Inverted lists as :func:`~colbert_prf.kernels.postings.encode_postings` writes them.
-    centroids : int64 of shape (num_chosen,)
-    num_documents : int
-
-    Raises
-    ------
-    ValueError
-        If the lists are damaged: one names a document that is not there, or ends within a number.
-
-    Examples
-    --------
-    >>> from colbert_prf.kernels.postings import encode_postings
-    >>> lists, list_offsets = encode_postings(np.array([1, 1, 0, 1]), np.array([0, 2, 3, 4]), 2)
-    >>> candidates(lists, list_offsets, np.array([1]), 3).tolist()
-    [True, False, True]
-    """
-    seen = np.zeros(num_documents, np.bool_)
-    if not _mark(lists, list_offsets, centroids, seen):
-        raise ValueError(f"a list ends within a number, or names a document from {num_documents} on")
-    return seen
+    return _probed_centroids(values, num_queries, min(probes, len(values)))
 
 
 def list_sums_definition(
@@ -143,23 +80,33 @@ def list_sums_definition(
 
 
 @compiled()
-def _add(lists: Array, list_offsets: Array, chosen: Array, values: Array, sums: Array) -> bool:
-    """Add the value of each list to its documents; False if the lists are damaged, as in :func:`_mark`."""
-    sound = True
+def _add_values(lists: Array, list_offsets: Array, chosen: Array, values: Array, sums: Array) -> bool:
+    """Add the value of each chosen list to its documents; where ``sums`` are bool, the sum is a logical or.
+
+    False if the lists are damaged: one names a document that is not there, or ends within a number.
+    """
+    is_sound = True
     for i in range(len(chosen)):
         document, number, shift = np.int64(-1), np.int64(0), np.int64(0)
         for position in range(list_offsets[chosen[i]], list_offsets[chosen[i] + 1]):
             byte = np.int64(lists[position])
             number |= (byte & 127) << shift
-            shift = min(shift + 7, np.int64(49))
+            shift = min(shift + 7, np.int64(49))  # in a damaged list a number may go on for ever
             if byte < 128:
                 document += number + 1
                 if document >= sums.shape[0]:
                     break
                 sums[document] += values[i]
                 number, shift = np.int64(0), np.int64(0)
-        sound &= shift == 0
-    return sound
+        is_sound &= shift == 0
+    return is_sound
+
+
+def _list_sums(lists: Array, list_offsets: Array, chosen: Array, values: Array, num_documents: int) -> Array:
+    sums = np.zeros(num_documents, values.dtype)
+    if not _add_values(lists, list_offsets, chosen, values, sums):
+        raise ValueError(f"a list ends within a number, or names a document from {num_documents} on")
+    return sums
 
 
 def list_sums(
@@ -173,15 +120,16 @@ def list_sums(
 
     Parameters
     ----------
-    lists, list_offsets, num_documents
-        As in :func:`candidates`.
+    lists, list_offsets
+        Inverted lists as :func:`~colbert_prf.kernels.postings.encode_postings` writes them.
     chosen : int64 of shape (num_chosen,)
     values : float32 of shape (num_chosen,)
+    num_documents : int
 
     Raises
     ------
     ValueError
-        If the lists are damaged, as in :func:`candidates`.
+        If the lists are damaged: one names a document that is not there, or ends within a number.
 
     Examples
     --------
@@ -190,7 +138,21 @@ def list_sums(
     >>> list_sums(lists, list_offsets, np.array([0, 1]), np.array([2, 0.5], np.float32), 3).tolist()
     [0.5, 2.0, 0.5]
     """
-    sums = np.zeros(num_documents, np.float32)
-    if not _add(lists, list_offsets, chosen, values, sums):
-        raise ValueError(f"a list ends within a number, or names a document from {num_documents} on")
-    return sums
+    return _list_sums(lists, list_offsets, chosen, values, num_documents)
+
+
+def candidates(
+    lists: NDArray[np.uint8], list_offsets: NDArray[np.int64], centroids: NDArray[np.int64], num_documents: int
+) -> NDArray[np.bool_]:
+    """Whether each document is in the list of any of some centroids, of shape (num_documents,).
+
+    Parameters and errors are those of :func:`list_sums`.
+
+    Examples
+    --------
+    >>> from colbert_prf.kernels.postings import encode_postings
+    >>> lists, list_offsets = encode_postings(np.array([1, 1, 0, 1]), np.array([0, 2, 3, 4]), 2)
+    >>> candidates(lists, list_offsets, np.array([1]), 3).tolist()
+    [True, False, True]
+    """
+    return _list_sums(lists, list_offsets, centroids, np.ones(len(centroids), np.bool_), num_documents)

@@ -1,6 +1,6 @@
 """Numba behind typed decorators: machine code kept on disk, the interpreter lock released, no threads of its own.
 
-Kernels take a range and leave threads to :mod:`colbert_prf.kernels.parallel`: numba's own threading layer aborts the
+Kernels take a range and leave threads to :mod:`colbert_prf.kernels.workers`: numba's own threading layer aborts the
 process when two Python threads enter it at once. Annotations are for people and mypy; numba compiles for the types it
 is given.
 

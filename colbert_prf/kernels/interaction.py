@@ -2,9 +2,9 @@
 
     score(d) = Σ_i w_i · max_{t ∈ d} q_i · c(t)
 
-The products q·c of one query are rounded to bytes, so that the row of a centroid is one or two vector registers and a
-document costs one ``max`` instruction a vector. At about a nanosecond a document vector, the first stage may look at
-every document of an index of a few million vectors.
+The products q·c of one query are rounded to bytes, so that the row of a centroid fits one or two vector registers and a
+document vector costs one ``max`` instruction. At about a nanosecond a document vector, the first stage can score every
+document of an index of a few million vectors.
 """
 
 from __future__ import annotations
@@ -16,24 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colbert_prf.kernels.compiled import Array, compiled
-from colbert_prf.kernels.parallel import run
-from colbert_prf.kernels.simd import (
-    AHEAD,
-    COLUMNS,
-    ROWS,
-    float_tile,
-    maximum_of_rows_16,
-    maximum_of_rows_32,
-    prefetch,
-)
+from colbert_prf.kernels.simd.float_tile import float_tile, float_tile_32
+from colbert_prf.kernels.simd.layout import COLUMNS, ROWS, padded
+from colbert_prf.kernels.simd.memory import AHEAD, prefetch
+from colbert_prf.kernels.simd.row_maximum import row_maximum_16, row_maximum_32
+from colbert_prf.kernels.workers import run
 
-__all__ = ["ByteTable", "byte_table", "centroid_scores", "interact", "interact_definition", "largest_scores", "padded"]
+__all__ = ["ByteTable", "byte_table", "centroid_scores", "interact", "interact_definition"]
 
 
 CODES_AHEAD = 4
-"""A document takes less time than its codes to arrive: so many are on their way, and their offsets before them."""
+"""How many documents ahead codes are prefetched; their offsets, which tell where the codes are, come before them."""
 WORTH_A_THREAD = 2000
-"""Documents that take as long as waking a thread does, some 0.2 ms."""
+"""Scoring so many documents takes as long as waking a thread does, some 0.2 ms."""
+BLOCK = 16
+"""Centroids made float32 at once, while they stay in the first-level cache."""
+BLOCKS_WORTH_A_THREAD = 500
 
 
 class ByteTable(NamedTuple):
@@ -44,56 +42,64 @@ class ByteTable(NamedTuple):
     step: np.float32
 
 
-def padded(num_queries: int) -> int:
-    """Width of the arrays of a query: its number of vectors, up to a multiple of 16."""
-    return max(1, -(-num_queries // COLUMNS)) * COLUMNS
-
-
 @compiled()
-def _products(centroids: Array, queries: Array, start: int, stop: int, out: Array) -> None:
-    num_centroids, dim = centroids.shape
-    width = queries.shape[1]
-    for tile in range(start, stop):
-        # The last tile overlaps the one before rather than reading past the end.
-        row = min(tile * ROWS, num_centroids - ROWS)
-        for column in range(0, width, COLUMNS):
-            float_tile(centroids, row, dim, queries, column, width, out, row * width + column, width)
+def _multiply(rows: Array, columns: Array, start: int, stop: int, out: Array) -> None:
+    """``out = rows @ columns`` for the blocks of rows in ``[start, stop)``; ``out`` has whole tiles of rows."""
+    (num_rows, dim), width = rows.shape, columns.shape[1]
+    block = np.zeros((BLOCK, dim), np.float32)
+    for first in range(start * BLOCK, min(stop * BLOCK, num_rows), BLOCK):
+        count = min(BLOCK, num_rows - first)
+        for r in range(count):
+            source, target = rows[first + r], block[r]
+            for d in range(dim):
+                target[d] = np.float32(source[d])
+        for r in range(0, count, ROWS):
+            position = (first + r) * width
+            for column in range(0, width - COLUMNS, 2 * COLUMNS):
+                float_tile_32(block, r, dim, columns, column, width, out, position + column, width)
+            if width % (2 * COLUMNS):
+                column = width - COLUMNS
+                float_tile(block, r, dim, columns, column, width, out, position + column, width)
 
 
 def centroid_scores(
-    centroids: NDArray[np.float32],
+    centroids: NDArray[np.int8] | NDArray[np.float32],
     queries: NDArray[np.float32],
     *,
     threads: int = 1,
     executor: Executor | None = None,
 ) -> NDArray[np.float32]:
-    """``centroids @ queries.T`` with the columns padded by zeros to a multiple of 16.
+    """``centroids @ queries.T`` in float32, with the columns padded by zeros to a multiple of 16.
 
-    BLAS is as fast alone, but its own threads make a small product wait whole time slices on a busy machine. For
-    centroids in bytes see :mod:`.byte_products`.
+    A product depends on its row and its column alone: it has the same bits on any number of threads, and whatever else
+    is multiplied.
 
     Parameters
     ----------
-    centroids : float32 of shape (num_centroids, dim)
+    centroids : int8 or float32 of shape (num_centroids, dim)
     queries : float32 of shape (num_queries, dim)
 
     Returns
     -------
     float32 of shape (num_centroids, width)
+
+    Examples
+    --------
+    >>> centroid_scores(np.array([[1, 2], [3, -4]], np.int8), np.array([[0.5, 1]], np.float32))[:, 0].tolist()
+    [2.5, -2.5]
     """
-    width = padded(len(queries))
-    columns = np.zeros((centroids.shape[1], width), np.float32)
+    columns = np.zeros((centroids.shape[1], padded(len(queries))), np.float32)
     columns[:, : len(queries)] = queries.T
-    if len(centroids) < ROWS:
-        return np.ascontiguousarray(centroids @ columns)
-    out = np.empty((len(centroids), width), np.float32)
+    num_centroids = len(centroids)
+    out = np.empty((-(-num_centroids // ROWS) * ROWS, columns.shape[1]), np.float32)
     run(
-        lambda start, stop: _products(centroids, columns, start, stop, out),
-        -(-len(centroids) // ROWS),
+        lambda start, stop: _multiply(centroids, columns, start, stop, out),
+        -(-num_centroids // BLOCK),
         threads=threads,
         executor=executor,
+        shortest=BLOCKS_WORTH_A_THREAD,
     )
-    return out
+    return out[:num_centroids]
 
 
 @compiled(fastmath={"nnan", "nsz", "ninf", "contract"})
@@ -117,15 +123,6 @@ def byte_table(scores: NDArray[np.float32]) -> ByteTable:
     return ByteTable(values, low, step)
 
 
-def largest_scores(table: ByteTable) -> NDArray[np.float32]:
-    """The largest centroid score of each column, of shape (width,).
-
-    >>> largest_scores(byte_table(np.array([[0.0, 1.0], [0.5, -1.0]], np.float32))).round(2)
-    array([0.5, 1. ], dtype=float32)
-    """
-    return np.asarray(table.low + table.step * table.values.max(axis=0).astype(np.float32))
-
-
 def interact_definition(
     table: ByteTable,
     weights: NDArray[np.float32],
@@ -135,10 +132,10 @@ def interact_definition(
 ) -> NDArray[np.float32]:
     """The definition of :func:`interact` in NumPy."""
     out = np.full(len(documents), -np.inf, np.float32)
-    for position, document in enumerate(documents):
+    for i, document in enumerate(documents):
         rows = table.values[codes[offsets[document] : offsets[document + 1]], : len(weights)]
         if len(rows):
-            out[position] = np.sum(weights * (table.low + table.step * rows.max(axis=0).astype(np.float32)))
+            out[i] = np.sum(weights * (table.low + table.step * rows.max(axis=0).astype(np.float32)))
     return out
 
 
@@ -151,34 +148,34 @@ def _interact(
     codes: Array,
     offsets: Array,
     documents: Array,
-    everything: bool,
+    is_all: bool,
     start: int,
     stop: int,
     out: Array,
 ) -> None:
     width, num_queries = values.shape[1], weights.shape[0]
     best = np.empty(width, np.uint8)
-    for position in range(start, stop):
-        document = position if everything else documents[position]
-        if not everything:
-            if position + AHEAD < stop:
-                prefetch(offsets, documents[position + AHEAD])
-            if position + CODES_AHEAD < stop:
-                later = documents[position + CODES_AHEAD]
+    for i in range(start, stop):
+        document = i if is_all else documents[i]
+        if not is_all:  # the processor itself prefetches what lies in order
+            if i + AHEAD < stop:
+                prefetch(offsets, documents[i + AHEAD])
+            if i + CODES_AHEAD < stop:
+                later = documents[i + CODES_AHEAD]
                 for t in range(offsets[later], offsets[later + 1], 32):
                     prefetch(codes, t)
-        begin, end = offsets[document], offsets[document + 1]
-        if begin == end:
-            out[position] = -np.inf
+        first, end = offsets[document], offsets[document + 1]
+        if first == end:
+            out[i] = -np.inf
             continue
         for column in range(0, width - COLUMNS, 2 * COLUMNS):
-            maximum_of_rows_32(values, width, column, codes, begin, end, best)
+            row_maximum_32(values, width, column, codes, first, end, best)
         if width % (2 * COLUMNS):
-            maximum_of_rows_16(values, width, width - COLUMNS, codes, begin, end, best)
+            row_maximum_16(values, width, width - COLUMNS, codes, first, end, best)
         total = np.float32(0)
-        for i in range(num_queries):
-            total += weights[i] * (low + step * np.float32(best[i]))
-        out[position] = total
+        for q in range(num_queries):
+            total += weights[q] * (low + step * np.float32(best[q]))
+        out[i] = total
 
 
 def interact(
@@ -209,13 +206,13 @@ def interact(
     -------
     float32 of shape (num_candidates,); minus infinity for a document without vectors
     """
-    everything = documents is None
+    is_all = documents is None
     if documents is None:
         documents = np.empty(0, np.int64)
-    out = np.empty(len(offsets) - 1 if everything else len(documents), np.float32)
+    out = np.empty(len(offsets) - 1 if is_all else len(documents), np.float32)
 
-    def of_range(start: int, stop: int) -> None:
-        _interact(table.values, table.low, table.step, weights, codes, offsets, documents, everything, start, stop, out)
+    def interact_range(start: int, stop: int) -> None:
+        _interact(table.values, table.low, table.step, weights, codes, offsets, documents, is_all, start, stop, out)
 
-    run(of_range, len(out), threads=threads, executor=executor, shortest=WORTH_A_THREAD)
+    run(interact_range, len(out), threads=threads, executor=executor, shortest=WORTH_A_THREAD)
     return out

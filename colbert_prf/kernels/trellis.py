@@ -1,17 +1,17 @@
-"""Two bits a dimension that choose among sixteen levels: residuals as paths through a trellis.
+"""Trellis-coded quantization: two bits a dimension that choose among sixteen levels.
 
 Rounded to one of four levels, a normal variable loses .119 of its variance (Max, 1960). Here every dimension has a
-symbol of two bits, and its level, one of the sixteen of four bits, depends on its own symbol and on the next::
+symbol of two bits, and its own symbol and the next one choose its level::
 
-    level = TRELLIS[symbol[i] + 4 * symbol[i + 1]]
+    level[i] = TRELLIS[symbol[i] + 4 * symbol[i + 1]]
 
-after the last of sixteen dimensions comes the first again. The levels of neighbours thus depend on each other, and the
-symbols are chosen together, by Viterbi's algorithm: .091 of the variance is lost, as many bits are kept, and reading
-them takes one more instruction, a shuffle. This is trellis-coded quantization (Marcellin and Fischer, 1990) on a
-tail-biting trellis: a path ends at the symbol it began with.
+A path has sixteen dimensions, and after the last comes the first again: the trellis is tail-biting. Viterbi's algorithm
+chooses the symbols of a path together. That loses .091 of the variance with as many bits, and reading takes one more
+instruction, a shuffle (Marcellin and Fischer, 1990).
 
-The sixteen dimensions are those of four bytes in a row (see :func:`~.residuals.pack`), from their lowest bits up, so
-that the symbols of a dimension are four bits of the 32, turned round.
+Byte i of a packed row has the symbols of the dimensions i, i + dim/4, i + 2·dim/4 and i + 3·dim/4, from its lowest bits
+up. A path goes through four bytes in a row in the same direction, so that a symbol and the next one are four
+neighbouring bits of 32, rotated.
 """
 
 from __future__ import annotations
@@ -22,20 +22,17 @@ from numpy.typing import NDArray
 from colbert_prf.kernels.compiled import Array, compiled
 
 __all__ = [
-    "TOP",
     "TRELLIS",
     "best_path",
     "best_paths",
     "best_paths_definition",
     "levels_of_path",
     "levels_of_paths",
-    "room_for_paths",
+    "path_buffers",
 ]
 
 TRELLIS = (14, 7, 4, 10, 7, 9, 12, 5, 10, 3, 6, 8, 5, 11, 8, 1)
 """Found by Lloyd's algorithm on normal variables from 300 random starts, on the levels of four bits."""
-TOP = 15
-"""The highest level."""
 PLANES = 4
 """Dimensions of a byte."""
 SYMBOLS = 4
@@ -43,7 +40,8 @@ STEPS = 16
 """Dimensions of a path."""
 _LEVELS = np.array(TRELLIS, np.float32)
 _BYTES = np.array(TRELLIS, np.uint8)
-_FAR = np.float32(1e30)
+_UNREACHABLE = np.float32(1e30)
+"""Cost of a path that does not begin where it should."""
 
 
 def levels_of_paths(packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -82,33 +80,33 @@ def best_paths_definition(values: NDArray[np.float32]) -> NDArray[np.uint8]:
     """The definition of :func:`best_paths` in NumPy: Viterbi's algorithm from each symbol a path may begin with."""
     levels, steps = _LEVELS.reshape(SYMBOLS, SYMBOLS), _in_steps(values)
     shape = steps.shape[1:]
-    least, best = np.full(shape, np.inf, np.float32), np.zeros((STEPS, *shape), np.intp)
-    for first in range(SYMBOLS):
-        cost = np.full((SYMBOLS, *shape), _FAR)
-        cost[first] = 0
-        before = []
+    lowest, best = np.full(shape, np.inf, np.float32), np.zeros((STEPS, *shape), np.intp)
+    for start in range(SYMBOLS):
+        cost = np.full((SYMBOLS, *shape), _UNREACHABLE)
+        cost[start] = 0
+        back_pointers = []
         for step in steps:
             costs = cost + np.square(step - levels[:, :, None, None])  # (next symbol, symbol, vector, word)
-            before.append(costs.argmin(axis=1))
+            back_pointers.append(costs.argmin(axis=1))
             cost = costs.min(axis=1)
-        symbols, symbol = [], np.full((1, *shape), first)
-        for choices in reversed(before):
+        symbols, symbol = [], np.full((1, *shape), start)
+        for choices in reversed(back_pointers):
             symbol = np.take_along_axis(choices, symbol, axis=0)
             symbols.append(symbol[0])
-        best = np.where(cost[first] < least, np.stack(symbols[::-1]), best)
-        least = np.minimum(cost[first], least)
+        best = np.where(cost[start] < lowest, np.stack(symbols[::-1]), best)
+        lowest = np.minimum(cost[start], lowest)
     planes = best.reshape(4, PLANES, *shape) << (2 * np.arange(PLANES).reshape(1, PLANES, 1, 1))
     packed: NDArray[np.uint8] = np.bitwise_or.reduce(planes, axis=1).transpose(1, 2, 0).astype(np.uint8)
     return packed.reshape(len(values), -1)
 
 
 @compiled()
-def room_for_paths(dim: int) -> tuple[Array, Array, Array, Array]:
-    """What :func:`best_path` works in.
+def path_buffers(dim: int) -> tuple[Array, Array, Array, Array]:
+    """Scratch space of :func:`best_path` for vectors of ``dim`` dimensions.
 
-    ``steps`` (16, words), values in the order of paths; ``cost`` and ``other`` (4, 4, words), the least cost of the
-    paths that begin with the second index and have come to the first; ``before`` (16, 4, 4, words), where they came
-    from.
+    ``steps`` (16, words): values in the order of paths. ``cost`` and ``next_cost`` (4, 4, words): the least cost of the
+    paths that begin with the second index and have come to the first. ``back_pointers`` (16, 4, 4, words): the symbol
+    each of them came from.
     """
     words = dim // STEPS
     return (
@@ -120,64 +118,63 @@ def room_for_paths(dim: int) -> tuple[Array, Array, Array, Array]:
 
 
 @compiled()
-def _take_step(step: Array, following: int, cost: Array, other: Array, before: Array) -> None:
-    """One step to the symbol ``following``, from each symbol, for paths from each."""
-    a, b, c, d = (
-        _LEVELS[4 * following],
-        _LEVELS[4 * following + 1],
-        _LEVELS[4 * following + 2],
-        _LEVELS[4 * following + 3],
-    )
-    for first in range(SYMBOLS):
-        for w in range(step.shape[0]):
-            least, symbol = cost[0, first, w] + (step[w] - a) * (step[w] - a), np.int32(0)
-            second = cost[1, first, w] + (step[w] - b) * (step[w] - b)
-            third = cost[2, first, w] + (step[w] - c) * (step[w] - c)
-            fourth = cost[3, first, w] + (step[w] - d) * (step[w] - d)
-            symbol = np.int32(1) if second < least else symbol
-            least = min(second, least)
-            symbol = np.int32(2) if third < least else symbol
-            least = min(third, least)
-            symbol = np.int32(3) if fourth < least else symbol
-            other[first, w] = min(fourth, least)
-            before[first, w] = symbol
+def _advance(values: Array, to: int, cost: Array, next_cost: Array, back_pointers: Array) -> None:
+    """One step of Viterbi's algorithm: the cheapest way to the symbol ``to`` from any symbol, for paths from each.
+
+    Written out for four symbols and without branches, so that it becomes vector instructions over the words.
+    """
+    level_0, level_1, level_2, level_3 = _LEVELS[4 * to], _LEVELS[4 * to + 1], _LEVELS[4 * to + 2], _LEVELS[4 * to + 3]
+    for start in range(SYMBOLS):
+        for w in range(values.shape[0]):
+            value = values[w]
+            least, symbol = cost[0, start, w] + (value - level_0) * (value - level_0), np.int32(0)
+            cost_1 = cost[1, start, w] + (value - level_1) * (value - level_1)
+            cost_2 = cost[2, start, w] + (value - level_2) * (value - level_2)
+            cost_3 = cost[3, start, w] + (value - level_3) * (value - level_3)
+            symbol = np.int32(1) if cost_1 < least else symbol
+            least = min(cost_1, least)
+            symbol = np.int32(2) if cost_2 < least else symbol
+            least = min(cost_2, least)
+            symbol = np.int32(3) if cost_3 < least else symbol
+            next_cost[start, w] = min(cost_3, least)
+            back_pointers[start, w] = symbol
 
 
 @compiled()
-def best_path(values: Array, room: tuple[Array, Array, Array, Array], packed: Array) -> None:
+def best_path(values: Array, buffers: tuple[Array, Array, Array, Array], packed: Array) -> None:
     """The best paths for one vector (dim,), into ``packed`` (dim / 4,)."""
-    steps, cost, other, before = room
+    steps, cost, next_cost, back_pointers = buffers
     words, width = steps.shape[1], packed.shape[0]
     for byte in range(4):
         for plane in range(PLANES):
             for w in range(words):
                 steps[4 * byte + plane, w] = values[plane * width + 4 * w + byte]
     for symbol in range(SYMBOLS):
-        for first in range(SYMBOLS):
-            cost[symbol, first] = np.float32(0) if symbol == first else _FAR
+        for start in range(SYMBOLS):
+            cost[symbol, start] = np.float32(0) if symbol == start else _UNREACHABLE
     for i in range(STEPS):
-        for following in range(SYMBOLS):
-            _take_step(steps[i], following, cost, other[following], before[i, following])
-        cost, other = other, cost
+        for to in range(SYMBOLS):
+            _advance(steps[i], to, cost, next_cost[to], back_pointers[i, to])
+        cost, next_cost = next_cost, cost
     for w in range(words):
-        first = 0
-        for other_first in range(1, SYMBOLS):
-            if cost[other_first, other_first, w] < cost[first, first, w]:
-                first = other_first
-        symbol = first
+        start = 0
+        for other in range(1, SYMBOLS):
+            if cost[other, other, w] < cost[start, start, w]:
+                start = other
+        symbol = start
         for byte in range(3, -1, -1):
             bits = 0
             for plane in range(PLANES - 1, -1, -1):
-                symbol = before[4 * byte + plane, symbol, first, w]
+                symbol = back_pointers[4 * byte + plane, symbol, start, w]
                 bits |= symbol << (2 * plane)
             packed[4 * w + byte] = bits
 
 
 @compiled()
 def _best_paths(values: Array, packed: Array) -> None:
-    room = room_for_paths(values.shape[1])
+    buffers = path_buffers(values.shape[1])
     for t in range(values.shape[0]):
-        best_path(values[t], room, packed[t])
+        best_path(values[t], buffers, packed[t])
 
 
 def best_paths(values: NDArray[np.float32]) -> NDArray[np.uint8]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 from colbert_prf.errors import InputError
@@ -11,20 +12,24 @@ from colbert_prf.feedback import Feedback
 from colbert_prf.feedback.methods import make_feedback
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.search.filters import Filter, parse_filter
+from colbert_prf.search.grouping import Group
 from colbert_prf.search.ivfpq import BITS
+from colbert_prf.search.retriever import DEFAULT_K
+from colbert_prf.types import EncodedDocument
 
 __all__ = [
     "PRESETS",
     "Predicate",
     "Preset",
+    "SearchOptions",
     "Where",
     "checked_filter",
     "checked_ids",
     "checked_preset",
+    "checked_texts",
     "feedback_method",
     "marked_ids",
     "positive",
-    "positive_or_none",
 ]
 
 Predicate = Callable[[Mapping[str, Any]], bool]
@@ -34,6 +39,44 @@ Preset = Literal["default", "paper"]
 PRESETS: tuple[str, ...] = get_args(Preset)
 LARGEST = 2**31 - 1
 """Of a number of documents, centroids or threads; no index has so many, and kernels count in 64 bits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """How a search is done, checked; what each option means, :class:`~colbert_prf.Searcher` says."""
+
+    k: int = DEFAULT_K
+    feedback: Feedback | None = None
+    probes: int | None = None
+    rescore: int | None = None
+    exact: bool = False
+    where: Filter | Predicate | None = None
+    group: Group | None = None
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.exact and (self.probes is not None or self.rescore is not None):
+            raise InputError("exact=True scores every document: leave probes and rescore out")
+
+    def changed(self, given: Mapping[str, Any]) -> SearchOptions:
+        """The same options, except those that are given, as a caller writes them."""
+        values, names = dict(given), [field.name for field in fields(self)]
+        if unknown := [name for name in values if name not in names]:
+            raise InputError(f"a searcher has no default {unknown[0]!r}; it has {', '.join(names)}")
+        for name in ("k", "probes", "rescore", "threads"):
+            if name in values and (values[name] is not None or name == "k"):
+                values[name] = positive(name, values[name])
+        if "feedback" in values:
+            values["feedback"] = feedback_method(values["feedback"])
+        if "where" in values:
+            values["where"] = checked_filter(values["where"])
+        return replace(self, **values) if values else self
+
+    def check_preset(self, preset: str) -> None:
+        """Refuse what the preset ``paper`` does not have."""
+        if preset == "paper" and (self.rescore is not None or self.exact):
+            name = "rescore" if self.rescore is not None else "exact"
+            raise InputError(f"the preset 'paper' scores every candidate exactly: leave {name} out, or use no preset")
 
 
 def checked_filter(where: Where | None) -> Filter | Predicate | None:
@@ -72,6 +115,20 @@ def marked_ids(
     return relevant, non_relevant
 
 
+def checked_texts(
+    feedback: Feedback | None, given: Sequence[str | EncodedDocument], *, with_passages: bool
+) -> list[str | EncodedDocument]:
+    """The texts that feedback learns from."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError(f"feedback_texts must be a sequence of texts, such as ['Carp live long.'], found {given!r}")
+    texts = list(given)
+    if feedback is None and texts:
+        raise InputError("feedback_texts need a feedback method: give feedback=ColbertPRF()")
+    if with_passages and not texts:
+        raise InputError("with_passages goes with feedback_texts; without these feedback learns from passages anyway")
+    return texts
+
+
 def checked_ids(name: str, doc_ids: Iterable[str]) -> tuple[str, ...]:
     """Ids of documents, as strings."""
     if isinstance(doc_ids, str) or not isinstance(doc_ids, Iterable):
@@ -107,8 +164,3 @@ def positive(name: str, value: int) -> int:
     if whole > LARGEST:
         raise InputError(f"{name} must be at most {LARGEST:,}, found {value}; the number of documents gives all")
     return whole
-
-
-def positive_or_none(name: str, value: int | None) -> int | None:
-    """As :func:`positive`, if a number was given."""
-    return None if value is None else positive(name, value)

@@ -1,156 +1,133 @@
-"""A first pass over each kind of index, and the second passes that may follow it."""
+"""Algorithm 1 of the paper, the search of ColBERT end to end, with pruning between its two stages.
+
+1. candidates, with approximate scores: see :mod:`colbert_prf.search.candidates`;
+2. the shortlist: the ``rescore`` best of them, and those with rare tokens of the query;
+3. exact weighted MaxSim on the decoded vectors of the shortlist, and of the candidates that may still be among the best
+   ten: see :mod:`colbert_prf.search.shortlist`.
+
+``k`` results come back when ``k`` documents exist. What a first pass computes serves the second pass again: see
+:mod:`colbert_prf.search.second_pass`.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
 import numpy as np
-import numpy.typing as npt
 
-from colbert_prf.index.collection import Collection
-from colbert_prf.index.snapshot import Snapshot
-from colbert_prf.search.effort import Effort
-from colbert_prf.search.engine import FinishedPass, Found, Scored, begin
-from colbert_prf.search.ivfpq import PaperEngine
-from colbert_prf.search.scorer import Scorer
-from colbert_prf.search.second_pass import added_vectors, default_keep, find_again, score_again
-from colbert_prf.types import EncodedQuery, Expansion
+from colbert_prf.kernels import topk
+from colbert_prf.search.budget import Budget, Execution, default_keep
+from colbert_prf.search.candidates import Candidates
+from colbert_prf.search.scorer import Scorer, Scoring, TopDocuments
+from colbert_prf.search.second_pass import rescored, search_again
+from colbert_prf.search.shortlist import Shortlist, least_worth_scoring
+from colbert_prf.types import Expansion
 
-__all__ = ["CompressedPass", "ExactPass", "FirstPass", "PaperPass"]
+__all__ = ["FirstPass", "PrunedPass"]
 
-Mask = npt.NDArray[np.bool_] | None
-"""Whether each position may be found, of shape (num_positions,); None for all."""
+SCORED_EARLY = 150
+"""Documents of the best approximate scores among which the very best nearly always are."""
+ROUNDS = 2
+"""How often a first pass looks for documents that may still be among the best: the second time it knows better ones."""
+MOST_ADDED = 20_000
+"""Documents a round adds at most, so that a search of a large index ends soon."""
 
 
 class FirstPass(ABC):
     """A first pass under way; it begins when it is made, and other threads may go on with it."""
 
     @abstractmethod
-    def best(self, count: int) -> Found:
+    def best(self, count: int) -> TopDocuments:
         """The best documents scored so far."""
 
     def finish(self) -> None:  # noqa: B027 - most have nothing left to do
         """Score the documents that are not scored yet; a second pass needs all."""
 
     @abstractmethod
-    def score_again(self, expansion: Expansion, k: int, depth: int | None) -> Found:
-        """The best of its documents, all or the best ``depth``, scored with the expanded query: the ReRanker."""
+    def score_again(self, expansion: Expansion, k: int, *, depth: int | None, rescore: int | None) -> TopDocuments:
+        """The ReRanker: the best of its documents for the expanded query.
+
+        ``rescore`` of them are scored exactly with it, ``k`` or more; or the ``depth`` best of the first pass.
+        """
 
     @abstractmethod
-    def find_again(self, expansion: Expansion, k: int, rescore: int | None) -> Found:
-        """The best of all documents for the expanded query, of which ``rescore`` are scored exactly: the Ranker."""
+    def find_again(self, expansion: Expansion, k: int, *, rescore: int | None) -> TopDocuments:
+        """The Ranker: the best of all documents for the expanded query, of which ``rescore`` are scored exactly."""
 
 
-class CompressedPass(FirstPass):
-    """Over a generation of an index folder; second passes reuse what it found out.
+class PrunedPass(FirstPass):
+    """Over the candidates of a query in a compressed index.
 
     Parameters
     ----------
-    snapshot
-        The generation.
-    query, k
-        What is searched, and how many documents are wanted.
-    effort
-        How hard to try.
-    allowed
-        Which documents may be found.
+    candidates
+        Of the query.
+    k
+        Documents wanted.
+    budget
+        How many are scored exactly.
+    execution
+        What to compute with.
     early
-        How many of the best documents are wanted before all are scored.
+        Documents wanted before all are scored: several times as many, those of the best approximate scores, are scored
+        first, and other threads go on with the rest.
     """
 
     def __init__(
-        self, snapshot: Snapshot, query: EncodedQuery, k: int, effort: Effort, allowed: Mask, early: int = 0
+        self, candidates: Candidates, k: int, budget: Budget, execution: Execution | None = None, early: int = 0
     ) -> None:
-        self._snapshot, self._effort, self._allowed = snapshot, effort, allowed
-        self._started = begin(snapshot, query, k, effort, allowed=allowed, early=early)
-        self._finished: FinishedPass | None = None
+        self._candidates, self._budget, self._execution = candidates, budget, execution or Execution()
+        with self._execution.stage("interaction"):
+            chosen = candidates.best(max(k, budget.rescore))
+            self._cut = float(chosen.scores.min(initial=np.inf))
+            if budget.widen:
+                chosen = chosen.union(candidates.with_rare_tokens())
+        with self._execution.stage("maxsim"):
+            self.shortlist = Shortlist(*chosen, np.empty(len(chosen.scores), np.float32))
+            self._early = topk.best(chosen.scores, max(SCORED_EARLY, 4 * early) if early else 0)
+            self._late = np.delete(np.arange(len(chosen.scores)), self._early)
+            self.shortlist.scores[self._early] = candidates.scorer.scores(chosen.positions[self._early])
+            self._scoring: Scoring | None = candidates.scorer.begin(chosen.positions[self._late])
 
-    def best(self, count: int) -> Found:
-        """Until it is finished, the best of those with the best approximate scores."""
-        return self._started.best(count) if self._finished is None else self._finished.scored.best(count)
+    def best(self, count: int) -> TopDocuments:
+        """Until it is finished, the best of those scored early: nearly always the best of all."""
+        scored = self.shortlist if self._scoring is None else self.shortlist.only(self._early)
+        return scored.top(count)
 
     def finish(self) -> None:
-        """Take part in what the other threads are doing."""
-        self._finished = self._started.finish(self._effort)
+        """Score the others, and where the budget is to be widened, those that may still be among the best."""
+        if self._scoring is None:
+            return
+        with self._execution.stage("maxsim"):
+            self.shortlist.scores[self._late] = self._scoring.finish()
+            self._scoring = None
+            if self._budget.widen:
+                self._widen()
 
-    def score_again(self, expansion: Expansion, k: int, depth: int | None) -> Found:
+    def _widen(self) -> None:
+        """Score the candidates that may be among the best, by what exact scores tell about approximate ones."""
+        for _ in range(ROUNDS):
+            least = least_worth_scoring(self.shortlist.scores, self.shortlist.approximate, self._cut)
+            more = self._candidates.at_least(least, besides=self.shortlist.positions, most=MOST_ADDED)
+            if not len(more.positions):
+                break
+            self._cut = min(self._cut, float(more.scores.min()))
+            scores = self._candidates.scorer.scores(more.positions)
+            self.shortlist = self.shortlist.union(Shortlist(*more, scores))
+
+    def score_again(self, expansion: Expansion, k: int, *, depth: int | None, rescore: int | None) -> TopDocuments:
         """Score the added vectors; the original ones are scored already."""
-        assert self._finished is not None
-        added = added_vectors(self._snapshot, expansion, self._effort)
-        return score_again(self._finished, added, k, self._effort, depth=depth)
+        shortlist, keep = self.shortlist, default_keep(k, expansion) if rescore is None else max(k, rescore)
+        if depth is not None:
+            shortlist, keep = shortlist.only(topk.best(shortlist.scores, depth)), depth
+        return rescored(shortlist, self._added(expansion), keep, self._execution).top(k)
 
-    def find_again(self, expansion: Expansion, k: int, rescore: int | None) -> Found:
-        """Score the added vectors, and documents the first pass did not see."""
-        assert self._finished is not None
-        added = added_vectors(self._snapshot, expansion, self._effort)
+    def find_again(self, expansion: Expansion, k: int, *, rescore: int | None) -> TopDocuments:
+        """Score the added vectors, and documents the first pass did not score."""
+        added = self._added(expansion)
         keep = default_keep(k, expansion) if rescore is None else max(k, rescore)
-        return find_again(self._snapshot, self._finished, added, k, keep, self._effort, allowed=self._allowed)
+        return search_again(self._candidates, self.shortlist, added, keep, self._execution).top(k)
 
-
-class PaperPass(FirstPass):
-    """Over a generation of an index folder, as the authors do it: the Ranker searches from scratch.
-
-    Parameters
-    ----------
-    paper
-        Keeps the FAISS index between searches.
-    snapshot, query, k, effort, allowed
-        As in :class:`CompressedPass`.
-    """
-
-    def __init__(
-        self, paper: PaperEngine, snapshot: Snapshot, query: EncodedQuery, k: int, effort: Effort, allowed: Mask
-    ) -> None:
-        self._paper, self._snapshot, self._effort, self._allowed = paper, snapshot, effort, allowed
-        self._scored = paper.scored(snapshot, query, k, effort, allowed=allowed)
-
-    def best(self, count: int) -> Found:
-        """The best of all."""
-        return self._scored.best(count)
-
-    def score_again(self, expansion: Expansion, k: int, depth: int | None) -> Found:
-        """Score every candidate, or the best of them."""
-        positions = self._scored.positions if depth is None else np.sort(self._scored.best(depth).positions)
-        with self._effort.stage("maxsim again"):
-            scorer = Scorer(self._snapshot, expansion.query, workers=self._effort.workers)
-            return Scored(positions, scorer.scores(positions, self._effort.workers)).best(k)
-
-    def find_again(self, expansion: Expansion, k: int, rescore: int | None) -> Found:
-        """Search from scratch."""
-        return self._paper.find(self._snapshot, expansion.query, k, self._effort, allowed=self._allowed)
-
-
-class ExactPass(FirstPass):
-    """Over any collection, such as an index in memory: every document is scored exactly, in both passes.
-
-    Parameters
-    ----------
-    collection
-        The documents.
-    query, effort, allowed
-        As in :class:`CompressedPass`.
-    """
-
-    def __init__(self, collection: Collection, query: EncodedQuery, effort: Effort, allowed: Mask) -> None:
-        self._collection, self._effort = collection, effort
-        self._positions = np.arange(collection.num_positions) if allowed is None else np.flatnonzero(allowed)
-        with effort.stage("score"):
-            self._scored = self._score(query, self._positions)
-
-    def _score(self, query: EncodedQuery, positions: npt.NDArray[np.int64]) -> Scored:
-        return Scored(positions, self._collection.score(query)[positions])
-
-    def best(self, count: int) -> Found:
-        """The best of all."""
-        return self._scored.best(count)
-
-    def score_again(self, expansion: Expansion, k: int, depth: int | None) -> Found:
-        """Score everything, or the best of the first pass."""
-        positions = self._positions if depth is None else np.sort(self._scored.best(depth).positions)
-        with self._effort.stage("score again"):
-            return self._score(expansion.query, positions).best(k)
-
-    def find_again(self, expansion: Expansion, k: int, rescore: int | None) -> Found:
-        """Score everything."""
-        with self._effort.stage("score again"):
-            return self._score(expansion.query, self._positions).best(k)
+    def _added(self, expansion: Expansion) -> Scorer:
+        with self._execution.stage("centroids again"):
+            return self._candidates.scorer_of(expansion.query.from_vector(expansion.num_original))

@@ -24,11 +24,10 @@ import numpy.typing as npt
 from colbert_prf.errors import StorageError
 from colbert_prf.index.sampling import sample_vectors
 from colbert_prf.index.snapshot import Snapshot
-from colbert_prf.kernels.parallel import run
+from colbert_prf.kernels.workers import run
 from colbert_prf.progress import progress_bar
-from colbert_prf.search.effort import Effort
-from colbert_prf.search.engine import Found, Scored
-from colbert_prf.search.scorer import Scorer
+from colbert_prf.search.budget import Execution
+from colbert_prf.search.scorer import Mask, ScoredDocuments, StoredScorer
 from colbert_prf.storage.derived import open_derived, writing_derived
 from colbert_prf.types import EncodedQuery
 
@@ -71,48 +70,37 @@ class PaperEngine:
         self._lock = Lock()
         self._opened: tuple[str, Any] | None = None
 
-    def find(
-        self,
-        snapshot: Snapshot,
-        query: EncodedQuery,
-        k: int,
-        effort: Effort,
-        *,
-        allowed: npt.NDArray[np.bool_] | None = None,
-    ) -> Found:
-        """Find the best documents of a generation; parameters as in :func:`colbert_prf.search.engine.find`."""
-        return self.scored(snapshot, query, k, effort, allowed=allowed).best(k)
-
     def scored(
         self,
         snapshot: Snapshot,
         query: EncodedQuery,
         k: int,
-        effort: Effort,
+        probes: int | None,
+        execution: Execution,
         *,
-        allowed: npt.NDArray[np.bool_] | None = None,
-    ) -> Scored:
-        """Every candidate with its score.
+        allowed: Mask = None,
+    ) -> ScoredDocuments:
+        """Every candidate with its exact score.
 
-        Where the nearest vectors belong to fewer than ``k`` documents and there are more, it looks at four times as
-        many vectors and lists, and in the end at all documents.
+        ``probes`` are the lists of the FAISS index looked at for each query vector, 10 if left out. Where the nearest
+        vectors belong to fewer than ``k`` documents and there are more, it looks at four times as many vectors and
+        lists, and in the end at all documents.
         """
         mask = snapshot.live if allowed is None else snapshot.live & allowed
         positions = np.flatnonzero(mask)
         if len(positions) > k and snapshot.manifest.num_vectors:
-            index = self._index(snapshot, effort)
-            with effort.stage("candidates"):
+            index = self._index(snapshot, execution)
+            with execution.stage("candidates"):
                 vectors = snapshot.codec.pad(query.vectors)
-                positions = _candidates(index, vectors, k, mask, self.nearest, effort)
-        with effort.stage("maxsim"):
-            scorer = Scorer(snapshot, query, workers=effort.workers)
-            return Scored(positions, scorer.scores(positions, effort.workers))
+                positions = _candidates(index, vectors, k, mask, self.nearest, probes or PROBES, execution)
+        with execution.stage("maxsim"):
+            return ScoredDocuments(positions, StoredScorer(snapshot, query, execution.workers).scores(positions))
 
-    def _index(self, snapshot: Snapshot, effort: Effort) -> Any:
+    def _index(self, snapshot: Snapshot, execution: Execution) -> Any:
         name = snapshot.manifest.derived
         opened = self._opened
         if opened is None or opened[0] != name:
-            with effort.stage("prepare"), self._lock:
+            with execution.stage("prepare"), self._lock:
                 opened = self._opened
                 if opened is None or opened[0] != name:
                     opened = self._opened = name, _stored_or_built(snapshot, progress=self.progress)
@@ -217,37 +205,38 @@ def _candidates(
     k: int,
     mask: npt.NDArray[np.bool_],
     nearest: int,
-    effort: Effort,
+    probes: int,
+    execution: Execution,
 ) -> npt.NDArray[np.int64]:
     """The documents of the nearest vectors, ascending: at least ``k`` if so many may be found."""
     import faiss
 
     selector = None if mask.all() else faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
-    probes, num_allowed = effort.probes or PROBES, np.count_nonzero(mask)
+    num_allowed = np.count_nonzero(mask)
     while True:
         parameters = faiss.SearchParametersIVF(nprobe=min(probes, index.nlist), sel=selector)
-        found = np.unique(_nearest(index, vectors, min(nearest, index.ntotal), parameters, effort))
-        found = found[found >= 0]  # FAISS fills up with -1
-        if len(found) >= k:
-            return found
+        positions = np.unique(_nearest(index, vectors, min(nearest, index.ntotal), parameters, execution))
+        positions = positions[positions >= 0]  # FAISS fills up with -1
+        if len(positions) >= k:
+            return positions
         probes, nearest = GROWTH * probes, GROWTH * nearest
         if nearest >= num_allowed:  # scoring all is no more work than looking further
             return np.flatnonzero(mask)
 
 
 def _nearest(
-    index: Any, vectors: npt.NDArray[np.float32], nearest: int, parameters: Any, effort: Effort
+    index: Any, vectors: npt.NDArray[np.float32], nearest: int, parameters: Any, execution: Execution
 ) -> npt.NDArray[np.int64]:
     """The documents of the nearest vectors of each vector, of shape (num_vectors, nearest).
 
     One vector a call: FAISS shares out the vectors of a call among OpenMP threads, so for one it starts none, and their
     number, which is for the whole process to choose, is left alone. Searching only reads, so many threads may call.
     """
-    found = np.empty((len(vectors), nearest), np.int64)
+    positions = np.empty((len(vectors), nearest), np.int64)
 
     def of_range(start: int, stop: int) -> None:
         for row in range(start, stop):
-            found[row] = index.search(vectors[row : row + 1], nearest, params=parameters)[1][0]
+            positions[row] = index.search(vectors[row : row + 1], nearest, params=parameters)[1][0]
 
-    run(of_range, len(vectors), **effort.workers)
-    return found
+    run(of_range, len(vectors), **execution.workers)
+    return positions

@@ -15,11 +15,10 @@ import numpy.typing as npt
 
 from colbert_prf.feedback import Feedback
 from colbert_prf.index.collection import Collection
-from colbert_prf.kernels.parallel import ALONE, Workers
-from colbert_prf.search.effort import Effort
-from colbert_prf.search.engine import Found
+from colbert_prf.kernels.workers import ALONE, Workers
+from colbert_prf.search.budget import Execution
 from colbert_prf.search.first_pass import FirstPass
-from colbert_prf.search.scorer import check_scores
+from colbert_prf.search.scorer import TopDocuments, check_scores
 from colbert_prf.types import EncodedDocument, EncodedQuery, Expansion
 
 __all__ = ["Answer", "Learner", "search_with_feedback"]
@@ -28,9 +27,9 @@ __all__ = ["Answer", "Learner", "search_with_feedback"]
 class Answer(NamedTuple):
     """The documents found with the expanded query, what was learned, and the documents of the first pass."""
 
-    found: Found
+    after: TopDocuments
     expansion: Expansion
-    before: Found
+    before: TopDocuments
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ class Learner:
     relevant, non_relevant
         Positions of documents a person has marked.
     rescore
-        Documents the Ranker scores exactly, where that is a choice; it chooses by default.
+        Documents the second pass scores exactly; by default as many as :func:`~.budget.default_keep` says.
     texts
         Encoded texts to learn from, as :mod:`colbert_prf.feedback.given_texts` says.
     with_passages
@@ -73,7 +72,7 @@ class Learner:
         """Documents of the first pass it may need."""
         return max(self.num_best, (self.method.rerank_depth or 0) if self.method.rerank else 0)
 
-    def expand(self, query: EncodedQuery, best: Found, workers: Workers) -> Expansion:
+    def expand(self, query: EncodedQuery, best: TopDocuments, workers: Workers) -> Expansion:
         """Learn from the texts and the documents marked as relevant, or else from the best that are not marked."""
         positions = self.relevant
         if self.num_best:
@@ -86,7 +85,9 @@ class Learner:
         return expansion
 
 
-def search_with_feedback(first: FirstPass, query: EncodedQuery, k: int, learner: Learner, effort: Effort) -> Answer:
+def search_with_feedback(
+    first: FirstPass, query: EncodedQuery, k: int, learner: Learner, execution: Execution
+) -> Answer:
     """Find the ``k`` best documents after feedback.
 
     Feedback learns while other threads go on with the first pass. In the end another document may be better than those
@@ -102,21 +103,22 @@ def search_with_feedback(first: FirstPass, query: EncodedQuery, k: int, learner:
         How many documents are wanted.
     learner
         Expands the query.
-    effort
+    execution
         What to compute with.
     """
     best = first.best(learner.num_best)
-    with effort.stage("expansion"):
+    with execution.stage("expansion"):
         expansion = learner.expand(query, best, ALONE)  # lines 2 to 9
     first.finish()
     if not np.array_equal(best.positions, first.best(learner.num_best).positions):
-        with effort.stage("expansion"):
-            expansion = learner.expand(query, first.best(learner.num_best), effort.workers)
+        with execution.stage("expansion"):
+            expansion = learner.expand(query, first.best(learner.num_best), execution.workers)
     before = first.best(k)
     if not len(expansion):
         return Answer(before, expansion, before)
     if learner.method.rerank:
-        found = first.score_again(expansion, k, learner.method.rerank_depth)  # lines 10 to 14
+        depth = learner.method.rerank_depth
+        after = first.score_again(expansion, k, depth=depth, rescore=learner.rescore)  # lines 10 to 14
     else:
-        found = first.find_again(expansion, k, learner.rescore)  # the same over the documents of a new search
-    return Answer(found, expansion, before)
+        after = first.find_again(expansion, k, rescore=learner.rescore)  # the same over the documents of a new search
+    return Answer(after, expansion, before)

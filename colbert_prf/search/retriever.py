@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from colbert_prf.deprecated import EndToEnd
 from colbert_prf.errors import InputError
-from colbert_prf.terms import TermExplanation
-from colbert_prf.types import Explanation, Ranking
+from colbert_prf.types import Explanation, Ranking, TermExplanation
 
 __all__ = ["DEFAULT_K", "EndToEnd", "Retriever"]
 

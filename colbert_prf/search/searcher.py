@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Event
-from time import perf_counter
 from types import TracebackType
 from typing import Any, Literal
-
-import numpy as np
-import numpy.typing as npt
 
 from colbert_prf.encoder import Encoder
 from colbert_prf.encoder.base import available_cores
@@ -21,30 +17,29 @@ from colbert_prf.errors import InputError
 from colbert_prf.feedback import Feedback
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.collection import Collection
-from colbert_prf.kernels.parallel import Workers
+from colbert_prf.index.snapshot import Snapshot
+from colbert_prf.kernels.workers import Workers
+from colbert_prf.search.allowed import allowed_mask
 from colbert_prf.search.arguments import (
     PRESETS,
-    Predicate,
     Preset,
+    SearchOptions,
     Where,
-    checked_filter,
-    checked_ids,
     checked_preset,
-    feedback_method,
+    checked_texts,
     marked_ids,
-    positive,
-    positive_or_none,
 )
-from colbert_prf.search.effort import Effort
-from colbert_prf.search.engine import Found, default_probes, default_rescore
+from colbert_prf.search.budget import Budget, Execution, default_probes, default_rescore
+from colbert_prf.search.candidates import find_candidates
+from colbert_prf.search.exact_pass import ExactPass
 from colbert_prf.search.explain import explain_hit
-from colbert_prf.search.filters import Filter, filter_mask
-from colbert_prf.search.first_pass import CompressedPass, ExactPass, FirstPass, PaperPass
-from colbert_prf.search.grouping import Group, by_document, check_group, expand_to_passages
+from colbert_prf.search.first_pass import FirstPass, PrunedPass
+from colbert_prf.search.grouping import Group, by_document, check_group
 from colbert_prf.search.ivfpq import PaperEngine
+from colbert_prf.search.paper_pass import PaperPass
 from colbert_prf.search.prf_search import Learner, search_with_feedback
-from colbert_prf.search.retriever import DEFAULT_K, Retriever
-from colbert_prf.search.scorer import check_scores
+from colbert_prf.search.retriever import Retriever
+from colbert_prf.search.scorer import Mask, TopDocuments, check_scores
 from colbert_prf.types import EncodedDocument, EncodedQuery, Explanation, Hits, Ranking
 
 __all__ = ["PRESETS", "Preset", "Searcher", "Where"]
@@ -53,16 +48,40 @@ __all__ = ["PRESETS", "Preset", "Searcher", "Where"]
 class Searcher(Retriever):
     """Answers queries over an index; a search never changes the next one, and many threads may search at once.
 
-    It is a :class:`Retriever`: what it is given here besides the index holds for every search that does not say
-    otherwise, so that ``Searcher(index, feedback="prf")`` is a system that others build on. It has threads of its own:
+    It is a :class:`Retriever`. The parameters from ``k`` to ``threads`` hold for every search that does not give its
+    own, so ``Searcher(index, feedback="prf")`` is a system that others build on. A searcher has threads of its own:
     :meth:`close` ends them, and so does leaving a ``with`` block.
 
     Parameters
     ----------
     index
         What to search: an index on disk, or one in memory, which is scored exactly.
-    k, feedback, probes, rescore, exact, where, group
-        As in :meth:`search`.
+    k
+        Documents to find; fewer come back only if fewer exist.
+    feedback
+        Learn from what was found and search again: a method such as ``ColbertPRF()``, or the name of one with its
+        defaults, ``"prf"`` or ``"centroid"``; False, for one search, for none. The answer then has an ``expansion``,
+        and in ``before`` the ranking of the first pass.
+    probes
+        Centroids per query vector whose documents are looked at; by default all documents of an index of up to ten
+        million vectors, then 2, 4 or 16 for k up to 10, 100 or more. With the preset ``paper``, lists of the FAISS
+        index per query vector, by default 10.
+    rescore
+        Documents scored exactly. By default 200, 500 or 2,300 for k of 10, 100 or 1,000, as well as those with
+        rare tokens of the query and those that may be among the best ten by what is known of the error of approximate
+        scores: few for a question, thousands for a rare word. With ``feedback`` the documents that look best for the
+        expanded query are scored exactly again, by default k + 90 at the default weight: the ReRanker takes them from
+        those the first pass scored, the Ranker from all. Not with the preset ``paper``, which scores all it looks at.
+    exact
+        Score every document exactly, in both passes: nothing is missed, and the time grows with the index, some 0.1
+        seconds for a million vectors on one core. An index in memory is always searched so.
+    where
+        A filter of the documents' metadata, such as ``{"source": "garden", "year": {">=": 2020}}``: see
+        :mod:`colbert_prf.search.filters`; ``{}``, for one search, for none. Or a function of a document's metadata: it
+        is called for every document, which takes much longer.
+    group
+        ``"document"``, of an index made with ``passages``: rank documents by their best passage, which
+        ``hit.passage_id`` names. Without, passages are ranked.
     threads
         Threads per search; as many as there are cores if left out.
     preset
@@ -77,7 +96,7 @@ class Searcher(Retriever):
     Raises
     ------
     InputError
-        If the preset is unknown or the index does not suit it, or a default is not what a search takes.
+        If the preset is unknown or the index does not suit it, or an option is not what a search takes.
 
     Examples
     --------
@@ -91,7 +110,10 @@ class Searcher(Retriever):
         self,
         index: Index | MemoryIndex,
         *,
-        k: int = DEFAULT_K,
+        preset: Preset | None = None,
+        progress: bool = True,
+        query_weights: bool = True,
+        k: int | None = None,
         feedback: Feedback | str | None = None,
         probes: int | None = None,
         rescore: int | None = None,
@@ -99,40 +121,23 @@ class Searcher(Retriever):
         where: Where | None = None,
         group: Group | None = None,
         threads: int | None = None,
-        preset: Preset | None = None,
-        progress: bool = True,
-        query_weights: bool = True,
     ) -> None:
         self.index = index
         self.query_weights = query_weights
         self.preset = checked_preset(preset, index)
         self._paper = PaperEngine(progress=progress) if self.preset == "paper" else None
+        given: dict[str, Any] = {"k": k, "feedback": feedback, "probes": probes, "rescore": rescore}
+        given |= {"exact": exact, "where": where, "group": group, "threads": threads}
+        self._options = SearchOptions()
+        self._options = self._changed(given)
+        check_group(group, index.snapshot)
         self._pool = ThreadPoolExecutor(max(1, available_cores()), thread_name_prefix="colbert-prf")
         self._owns_pool, self._closed = True, Event()
-        self._set_defaults(k, feedback, probes, rescore, exact, where, group, threads)
 
-    def _set_defaults(
-        self,
-        k: int,
-        feedback: Feedback | str | None,
-        probes: int | None,
-        rescore: int | None,
-        exact: bool,
-        where: Where | None,
-        group: Group | None,
-        threads: int | None,
-    ) -> None:
-        self.k = positive("k", k)
-        self.feedback = feedback_method(feedback)
-        self.probes = positive_or_none("probes", probes)
-        self.rescore = positive_or_none("rescore", rescore)
-        self.exact = exact
-        self._check_effort(self.probes, self.rescore, exact)
-        self.where = where
-        self._filter = checked_filter(where)
-        self.group = group
-        check_group(group, self.index.snapshot)
-        self.threads = positive_or_none("threads", threads) or available_cores()
+    @property
+    def options(self) -> SearchOptions:
+        """What holds for every search that does not give its own."""
+        return self._options
 
     def with_defaults(self, **defaults: Any) -> Searcher:
         """The same searcher with other defaults: ``k``, ``feedback``, ``probes``, ``rescore``,
@@ -144,14 +149,18 @@ class Searcher(Retriever):
         >>> searcher.with_defaults(k=1).search("do fish grow").doc_ids
         ['a']
         """
-        names = ("k", "feedback", "probes", "rescore", "exact", "where", "group", "threads")
-        known = {name: getattr(self, name) for name in names}
-        if unknown := [name for name in defaults if name not in known]:
-            raise InputError(f"a searcher has no default {unknown[0]!r}; it has {', '.join(known)}")
-        changed = copy.copy(self)
-        changed._owns_pool = False
-        changed._set_defaults(**{**known, **defaults})
-        return changed
+        options = self._options.changed(defaults)
+        options.check_preset(self.preset)
+        check_group(options.group, self.index.snapshot)
+        searcher = copy.copy(self)
+        searcher._owns_pool, searcher._options = False, options
+        return searcher
+
+    def _changed(self, given: Mapping[str, Any]) -> SearchOptions:
+        """The options of this searcher, except those given that are not None."""
+        options = self._options.changed({name: value for name, value in given.items() if value is not None})
+        options.check_preset(self.preset)
+        return options
 
     def close(self) -> None:
         """End the threads; a search after that is an :class:`InputError`."""
@@ -187,36 +196,14 @@ class Searcher(Retriever):
     ) -> Ranking:
         """Find the ``k`` best documents.
 
-        What is left out is as the searcher was told, and by default as said here.
-
         Parameters
         ----------
         query
             A text, encoded with the index's own model; or an encoded query with any weights.
-        k
-            How many, by default 10; fewer come back only if fewer exist.
-        probes
-            Centroids per query vector whose documents are looked at; by default all documents of an index of up to ten
-            million vectors, then 2, 4 or 16 for k up to 10, 100 or more. With the preset ``paper``, lists of the FAISS
-            index per query vector, by default 10.
-        rescore
-            Documents scored exactly. By default 200, 500 or 2,300 for k of 10, 100 or 1,000, and with them those with
-            rare tokens of the query and those that may be among the best ten by what is known of the error of
-            approximate scores: few for a question, thousands for a rare word. With ``feedback`` a ReRanker scores all
-            of them again with the expanded query, and the Ranker those that promise most of all documents, by default
-            k + 90 at the default weight. Not with the preset ``paper``, which scores all it looks at.
-        threads
-            For this search.
+        k, probes, rescore, threads, where, feedback, exact, group
+            As :class:`Searcher` describes them; what is left out is as the searcher was told.
         allowed
             Ids of the documents, or of passages, that may be found.
-        where
-            A filter of the documents' metadata, such as ``{"source": "garden", "year": {">=": 2020}}``: see
-            :mod:`colbert_prf.search.filters`; ``{}`` for none, whatever the searcher was told. Or a function of a
-            document's metadata; it is called for every document, which takes much longer.
-        feedback
-            Learn from what was found and search again: a method such as ``ColbertPRF()``, or the name of one with its
-            defaults, ``"prf"`` or ``"centroid"``; False for none, whatever the searcher was told. The answer then has
-            an ``expansion``, and in ``before`` the ranking of the first pass.
         relevant, non_relevant
             Ids of documents a person has marked: ``feedback`` learns from the former, all of them, instead of from the
             best of the first pass, and moves away from the latter.
@@ -225,59 +212,25 @@ class Searcher(Retriever):
             instead of from the best of the first pass; see :mod:`colbert_prf.feedback.given_texts`.
         with_passages
             With ``feedback_texts``: learn from the best of the first pass as well.
-        exact
-            Score every document exactly, in both passes: nothing is missed, and the time grows with the index, some 0.1
-            seconds for a million vectors on one core. An index in memory is always searched so.
-        group
-            ``"document"``, of an index made with ``passages``: rank documents by their best passage, which
-            ``hit.passage_id`` names. Without, passages are ranked.
 
         Raises
         ------
         InputError
-            If a number is not positive or beyond 2³¹ - 1, a document id is unknown, ``where`` is no filter or names a
-            field that no document has, ``group`` is asked of an index without passages, the query's vectors are of
-            another dim or its weights so large that a float32 may not hold a score, documents are marked without a
-            feedback method, ``exact`` is given with ``probes`` or ``rescore``, ``rescore`` or ``exact`` to the preset
-            ``paper``, or the searcher is closed.
+            If an argument is not what it should be; the message says what was found and what to give.
         """
-        if self._closed.is_set():
-            raise InputError("the searcher is closed; make another with Searcher(index)")
-        k, timings = self.k if k is None else positive("k", k), dict[str, float]()
-        method = self.feedback if feedback is None else feedback_method(feedback)
-        if isinstance(query, str):
-            started = perf_counter()
-            query = self.encode(query)
-            timings["encode"] = perf_counter() - started
-        encoded = self._checked(query)
-        probes = positive_or_none("probes", probes) or self.probes
-        rescore = positive_or_none("rescore", rescore) or self.rescore
-        exact = self.exact if exact is None else exact
-        self._check_effort(probes, rescore, exact)
-        relevant, non_relevant = marked_ids(method, relevant, non_relevant)
-        texts = self._encoded_texts(method, feedback_texts, with_passages)
-        threads = positive_or_none("threads", threads) or self.threads
+        given: dict[str, Any] = {"k": k, "probes": probes, "rescore": rescore, "threads": threads, "where": where}
+        options = self._changed(given | {"feedback": feedback, "exact": exact, "group": group})
+        execution = self._execution(options)
+        encoded = self._encoded(query, execution)
         # One generation for the whole search, whatever writers do meanwhile.
         collection = self.index.snapshot
-        widen, rescore = rescore is None and not exact, max(1, collection.num_positions) if exact else rescore
-        learner = None
-        if method is not None:
-            marked, unwanted = (collection.positions(dict.fromkeys(ids)) for ids in (relevant, non_relevant))
-            learner = Learner(method, collection, marked, unwanted, rescore, texts, with_passages)
-        ids = None if allowed is None else checked_ids("allowed", allowed)
-        mask = _mask(collection, ids, self._filter if where is None else checked_filter(where), timings)
-
-        def effort(depth: int) -> Effort:
-            near = probes
-            if self.preset != "paper" and not exact:
-                near = probes or default_probes(depth, self.index.num_vectors)
-            best = rescore or default_rescore(max(depth, learner.depth if learner else 0))
-            return Effort(near, best, threads, self._pool, timings, widen)
-
-        find = partial(self._ranking, collection, encoded, effort, mask, learner)
-        group = self.group if group is None else group
-        check_group(group, collection)
-        return find(k) if group is None else by_document(find, k, collection.num_documents)
+        check_group(options.group, collection)
+        texts = self._encoded_texts(checked_texts(options.feedback, feedback_texts, with_passages=with_passages))
+        marked = marked_ids(options.feedback, relevant, non_relevant)
+        learner = _learner(options, collection, marked, texts, with_passages)
+        mask = allowed_mask(collection, allowed, options.where, execution)
+        find = partial(self._find, collection, encoded, options, learner, mask, execution)
+        return find(options.k) if options.group is None else by_document(find, options.k, collection.num_documents)
 
     def search_many(
         self, queries: Iterable[str | EncodedQuery], k: int | None = None, **options: Any
@@ -300,7 +253,7 @@ class Searcher(Retriever):
         >>> [ranking.doc_ids for ranking in searcher.search_many(["do fish grow", "rates of a bank"], k=1)]
         [['a'], ['b']]
         """
-        threads = positive_or_none("threads", options.pop("threads", None)) or self.threads
+        threads = self._changed({"threads": options.pop("threads", None)}).threads or available_cores()
         return ordered_map(lambda query: self.search(query, k, threads=1, **options), queries, threads=threads)
 
     def explain(self, query: str | EncodedQuery, doc_id: str, k: int | None = None) -> Explanation:
@@ -317,36 +270,23 @@ class Searcher(Retriever):
             Of the search that found it: what feedback learns from may depend on it.
         """
         if isinstance(query, str):
-            query = self.encode(query) if self.feedback is None else self.search(query, k).encoded_query
+            query = self.encode(query) if self._options.feedback is None else self.search(query, k).encoded_query
         return explain_hit(self.index.snapshot, self._checked(query), doc_id)
-
-    def _check_effort(self, probes: int | None, rescore: int | None, exact: bool) -> None:
-        if exact and (probes is not None or rescore is not None):
-            raise InputError("exact=True scores every document: leave probes and rescore out")
-        if self.preset == "paper" and (rescore is not None or exact):
-            name = "rescore" if rescore is not None else "exact"
-            raise InputError(f"the preset 'paper' scores every candidate exactly: leave {name} out, or use no preset")
 
     def encode(self, text: str) -> EncodedQuery:
         """Encode a query with the index's own model."""
         query = self.encoder.encode_query(text)
         return query if self.query_weights else EncodedQuery(query.token_ids, query.vectors)
 
-    def _encoded_texts(
-        self, method: Feedback | None, given: Sequence[str | EncodedDocument], with_passages: bool
-    ) -> list[EncodedDocument]:
-        """The texts feedback learns from, encoded and checked."""
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            raise InputError(
-                f"feedback_texts must be a sequence of texts, such as ['Carp live long.'], found {given!r}"
-            )
-        texts = list(given)
-        if method is None and texts:
-            raise InputError("feedback_texts need a feedback method: give feedback=ColbertPRF()")
-        if with_passages and not texts:
-            raise InputError(
-                "with_passages goes with feedback_texts; without these feedback learns from passages anyway"
-            )
+    def _encoded(self, query: str | EncodedQuery, execution: Execution) -> EncodedQuery:
+        if not isinstance(query, str):
+            return self._checked(query)
+        with execution.stage("encode"):
+            encoded = self.encode(query)
+        return self._checked(encoded)
+
+    def _encoded_texts(self, texts: Sequence[str | EncodedDocument]) -> list[EncodedDocument]:
+        """The texts feedback learns from, encoded."""
         raw = [text for text in texts if not isinstance(text, EncodedDocument)]
         encoded = self.encoder.encode_documents(raw) if raw else iter(())
         documents = [text if isinstance(text, EncodedDocument) else next(encoded) for text in texts]
@@ -362,45 +302,55 @@ class Searcher(Retriever):
         check_scores(query, "divide all weights of the query by one number, which leaves the ranking as it is")
         return query
 
-    def _ranking(
+    def _execution(self, options: SearchOptions) -> Execution:
+        if self._closed.is_set():
+            raise InputError("the searcher is closed; make another with Searcher(index)")
+        return Execution({"threads": options.threads or available_cores(), "executor": self._pool})
+
+    def _find(
         self,
         collection: Collection,
         query: EncodedQuery,
-        effort_for: Callable[[int], Effort],
-        mask: npt.NDArray[np.bool_] | None,
+        options: SearchOptions,
         learner: Learner | None,
+        mask: Mask,
+        execution: Execution,
         k: int,
     ) -> Ranking:
-        effort = effort_for(k)
-        first = self._begin(collection, query, k, effort, mask, learner)
+        depth = k if learner is None else max(k, learner.depth)
+        first = self._begin(collection, query, depth, options, mask, execution, learner.num_best if learner else 0)
         if learner is None:
             first.finish()
-            return _shown(collection, query, first.best(k), effort.timings)
-        found, expansion, before = search_with_feedback(first, query, k, learner, effort)
-        after = _shown(collection, expansion.query, found, effort.timings)
+            return _shown(collection, query, first.best(k), execution)
+        answer = search_with_feedback(first, query, k, learner, execution)
+        after = _shown(collection, answer.expansion.query, answer.after, execution)
         # The positions and scores alone: a ranking may be kept for long.
-        return Ranking(after.query, after.hits, after.timings, expansion, partial(_shown, collection, query, before))
+        before = partial(_shown, collection, query, answer.before)
+        return Ranking(after.query, after.hits, after.timings, answer.expansion, before)
 
     def _begin(
         self,
         collection: Collection,
         query: EncodedQuery,
         k: int,
-        effort: Effort,
-        mask: npt.NDArray[np.bool_] | None,
-        learner: Learner | None,
+        options: SearchOptions,
+        mask: Mask,
+        execution: Execution,
+        early: int,
     ) -> FirstPass:
+        """Begin a first pass for ``k`` documents, of which the best ``early`` are wanted before all are scored."""
         if (stored := collection.on_disk) is None:
-            return ExactPass(collection, query, effort, mask)
-        depth, early = (k, 0) if learner is None else (max(k, learner.depth), learner.num_best)
+            return ExactPass(collection, query, execution, mask)
         if self._paper is not None:
-            return PaperPass(self._paper, stored, query, depth, effort, mask)
-        return CompressedPass(stored, query, depth, effort, mask, early)
+            return PaperPass(self._paper, stored, query, k, options.probes, execution, mask)
+        budget = _budget(options, k, stored)
+        candidates = find_candidates(stored, query, k, budget, execution, allowed=mask)
+        return PrunedPass(candidates, k, budget, execution, early)
 
     @property
     def workers(self) -> Workers:
         """The threads this searcher computes with, as kernels take them."""
-        return {"threads": self.threads, "executor": self._pool}
+        return {"threads": self._options.threads or available_cores(), "executor": self._pool}
 
     @property
     def encoder(self) -> Encoder:
@@ -410,44 +360,39 @@ class Searcher(Retriever):
         return encoder
 
 
-def _shown(
-    collection: Collection, query: EncodedQuery, found: Found, timings: dict[str, float] | None = None
-) -> Ranking:
-    """What was found, as a ranking; the time that takes counts where there are timings."""
-    started = perf_counter()
-    positions = found.positions
-    doc_ids = collection.doc_ids_of(positions)
-    hits = Hits(
-        doc_ids,
-        found.scores.tolist(),
-        lambda rank: collection.text(int(positions[rank])),
-        lambda rank: collection.metadata(int(positions[rank])),
-    )
-    if timings is None:
-        return Ranking(query, hits)
-    timings["hits"] = perf_counter() - started
-    return Ranking(query, hits, timings)
+def _budget(options: SearchOptions, k: int, snapshot: Snapshot) -> Budget:
+    """How many documents a first pass over a generation looks at."""
+    if options.exact:
+        return Budget(None, max(1, snapshot.num_positions))
+    probes = options.probes or default_probes(k, snapshot.manifest.num_vectors)
+    return Budget(probes, options.rescore or default_rescore(k), widen=options.rescore is None)
 
 
-def _mask(
+def _learner(
+    options: SearchOptions,
     collection: Collection,
-    allowed: tuple[str, ...] | None,
-    where: Filter | Predicate | None,
-    timings: dict[str, float],
-) -> npt.NDArray[np.bool_] | None:
-    """Whether each position may be found; None if all may."""
-    if allowed is None and where is None:
+    marked: tuple[tuple[str, ...], tuple[str, ...]],
+    texts: Sequence[EncodedDocument],
+    with_passages: bool,
+) -> Learner | None:
+    """The feedback method with what it learns from; None without a method."""
+    if options.feedback is None:
         return None
-    started = perf_counter()
-    if allowed is not None and collection.passages is not None:
-        allowed = expand_to_passages(collection, allowed)
-    mask = np.zeros(collection.num_positions, dtype=np.bool_)
-    mask[collection.positions(allowed) if allowed is not None else slice(None)] = True
-    mask &= collection.live
-    if isinstance(where, Filter):
-        mask &= filter_mask(where, collection.fields)
-    elif where is not None:
-        for position in np.flatnonzero(mask).tolist():
-            mask[position] = where(collection.metadata(position))
-    timings["filter"] = perf_counter() - started
-    return mask
+    relevant, non_relevant = (collection.positions(dict.fromkeys(ids)) for ids in marked)
+    rescore = max(1, collection.num_positions) if options.exact else options.rescore
+    return Learner(options.feedback, collection, relevant, non_relevant, rescore, texts, with_passages)
+
+
+def _shown(
+    collection: Collection, query: EncodedQuery, documents: TopDocuments, execution: Execution | None = None
+) -> Ranking:
+    """Documents as a ranking."""
+    execution, positions = execution or Execution(), documents.positions
+    with execution.stage("hits"):
+        hits = Hits(
+            collection.doc_ids_of(positions),
+            documents.scores.tolist(),
+            lambda rank: collection.text(int(positions[rank])),
+            lambda rank: collection.metadata(int(positions[rank])),
+        )
+    return Ranking(query, hits, execution.timings)

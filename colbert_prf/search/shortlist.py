@@ -12,14 +12,18 @@ Two rules add what it may have missed, so that the best ten documents are found 
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Sequence
+from typing import NamedTuple
 
+import numpy as np
+
+from colbert_prf.index.segment import Segment
 from colbert_prf.index.snapshot import Snapshot
-from colbert_prf.kernels.topk import best
+from colbert_prf.kernels import topk
+from colbert_prf.search.scorer import Mask, Positions, ScoredDocuments, Scores, TopDocuments
 from colbert_prf.types import EncodedQuery
 
-__all__ = ["could_enter", "least_worth_scoring", "matching_places", "token_weights"]
+__all__ = ["WITH_RARE_TOKENS", "Shortlist", "heaviest", "least_worth_scoring", "token_weights"]
 
 WITH_RARE_TOKENS = 200
 """Documents that are scored exactly because they have rare tokens of the query."""
@@ -27,18 +31,41 @@ COMMON = 50
 """A token in more than one of so many documents is not looked up, unless :data:`WITH_RARE_TOKENS` or fewer have it."""
 SURE_RANKS = 10
 """The best so many documents are to be found nearly always, also where fewer are wanted."""
-DEVIATIONS = 4.0
+DEVIATIONS = 4.5
 """How many standard deviations of the errors so far a document's approximate score may be too low."""
 
-Weights = npt.NDArray[np.float32]
+
+class Shortlist(NamedTuple):
+    """Documents scored exactly: ``positions`` (n,), ascending, and of each its ``approximate`` and its exact score."""
+
+    positions: Positions
+    approximate: Scores
+    scores: Scores
+
+    def top(self, k: int) -> TopDocuments:
+        """The best of them."""
+        return ScoredDocuments(self.positions, self.scores).top(k)
+
+    def only(self, rows: Positions) -> Shortlist:
+        """Some of them."""
+        return Shortlist(self.positions[rows], self.approximate[rows], self.scores[rows])
+
+    def union(self, other: Shortlist) -> Shortlist:
+        """Both; no document is in both."""
+        both = Shortlist(
+            np.concatenate([self.positions, other.positions]),
+            np.concatenate([self.approximate, other.approximate]),
+            np.concatenate([self.scores, other.scores]),
+        )
+        return both.only(np.argsort(both.positions))
 
 
-def token_weights(snapshot: Snapshot, query: EncodedQuery) -> list[Weights]:
+def token_weights(snapshot: Snapshot, query: EncodedQuery, masks: Sequence[Mask]) -> list[Scores]:
     """How rare the query's tokens in each document are, by segment: the sum of 1 / N_t over those that are not common.
 
-    A token t that N_t documents have adds 1 to the sum over all documents. So at most ``m · f`` documents have a weight
-    of 1 / f or more, where m is the number of tokens: every document with a token of N_t ≤ 200 / m is among the best
-    200.
+    Documents that a mask (None for all) leaves out weigh nothing. A token t that N_t documents have adds 1 to the sum
+    over all documents. So at most ``m · f`` documents have a weight of 1 / f or more, where m is the number of tokens:
+    every document with a token of N_t ≤ 200 / m is among the heaviest 200.
     """
     frequencies = snapshot.document_frequencies
     tokens = np.unique(query.token_ids).astype(np.int64)
@@ -46,29 +73,33 @@ def token_weights(snapshot: Snapshot, query: EncodedQuery) -> list[Weights]:
     most = max(WITH_RARE_TOKENS, int(snapshot.starts[-1]) // COMMON)
     tokens = tokens[(frequencies[tokens] > 0) & (frequencies[tokens] <= most)]
     values = (1 / frequencies[tokens]).astype(np.float32)
-    return [segment.token_sums(tokens, values) for segment in snapshot.segments]
+    return [_weights_of(*part, tokens, values) for part in zip(snapshot.segments, masks, strict=True)]
 
 
-def matching_places(weights: Weights, approximate: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
-    """The candidates with the largest token weights, ascending; equal weights by their approximate scores.
+def _weights_of(segment: Segment, mask: Mask, tokens: Positions, values: Scores) -> Scores:
+    if mask is None:
+        return segment.token_sums(tokens, values)
+    # The lists of a segment of which nothing may be found are not read.
+    return segment.token_sums(tokens, values) * mask if mask.any() else np.zeros(len(segment), np.float32)
+
+
+def heaviest(weights: Scores, approximate: Scores) -> Positions:
+    """The rows of the 200 largest positive weights, ascending; equal weights by their approximate scores.
 
     >>> approximate = np.array([5, 1, 2, 3], np.float32)
-    >>> matching_places(np.array([0, 1, 0.5, 0], np.float32), approximate).tolist()
+    >>> heaviest(np.array([0, 1, 0.5, 0], np.float32), approximate).tolist()
     [1, 2]
     """
-    places = np.flatnonzero(weights)
-    places = places[np.isfinite(approximate[places])]
-    if len(places) <= WITH_RARE_TOKENS:
-        return places
-    found = weights[places]
-    least = np.partition(found, -WITH_RARE_TOKENS)[-WITH_RARE_TOKENS]
-    above, equal = places[found > least], places[found == least]
-    return np.sort(np.concatenate([above, equal[best(approximate[equal], WITH_RARE_TOKENS - len(above))]]))
+    rows = np.flatnonzero(weights)
+    rows = rows[np.isfinite(approximate[rows])]
+    if len(rows) <= WITH_RARE_TOKENS:
+        return rows
+    least = np.partition(weights[rows], -WITH_RARE_TOKENS)[-WITH_RARE_TOKENS]
+    above, equal = rows[weights[rows] > least], rows[weights[rows] == least]
+    return np.sort(np.concatenate([above, equal[topk.best(approximate[equal], WITH_RARE_TOKENS - len(above))]]))
 
 
-def least_worth_scoring(
-    scores: npt.NDArray[np.float32], approximate: npt.NDArray[np.float32], cut: float, rank: int = SURE_RANKS
-) -> float:
+def least_worth_scoring(scores: Scores, approximate: Scores, cut: float, rank: int = SURE_RANKS) -> float:
     """The least approximate score with which a document may be among the best.
 
     Parameters
@@ -93,13 +124,3 @@ def least_worth_scoring(
     worst = float(np.partition(scores, -rank)[-rank])
     errors = (scores - approximate)[approximate >= cut].astype(np.float64)
     return worst - float(errors.mean()) - DEVIATIONS * float(errors.std())
-
-
-def could_enter(
-    approximate: npt.NDArray[np.float32], places: npt.NDArray[np.int64], least: float
-) -> npt.NDArray[np.int64]:
-    """The candidates, except those at some places, whose approximate score is at least so much."""
-    # A little less, for sums are rounded; a document without vectors, at minus infinity, never.
-    enough = approximate >= np.float32(max(least - 1e-3, float(np.finfo(np.float32).min)))
-    enough[places] = False
-    return np.flatnonzero(enough)

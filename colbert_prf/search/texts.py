@@ -15,7 +15,7 @@ from colbert_prf.feedback.base import Feedback
 from colbert_prf.feedback.frequencies import TokenFrequencies
 from colbert_prf.feedback.prf import ColbertPRF
 from colbert_prf.index import MemoryIndex
-from colbert_prf.search.effort import Effort
+from colbert_prf.search.budget import Execution
 from colbert_prf.types import EncodedQuery, Expansion, Hit, Ranking
 
 __all__ = ["CountedSource", "FeedbackFrom", "rerank_texts"]
@@ -127,25 +127,27 @@ def rerank_texts(
     if feedback_from not in get_args(FeedbackFrom):
         raise InputError(f"feedback_from must be one of {get_args(FeedbackFrom)}, found {feedback_from!r}")
     encoder = encoder or Encoder.load()
-    pairs, effort = list(passages), Effort(probes=None, rescore=0)
-    with effort.stage("encode"):
+    pairs, execution = list(passages), Execution()
+    with execution.stage("encode"):
         question = encoder.encode_query(query) if isinstance(query, str) else query
         if question.dim != encoder.dim:
             raise InputError(f"the query has vectors of dim {question.dim}, the model of dim {encoder.dim}")
         if not pairs:
             return Ranking(question, (), expansion=Expansion(question) if feedback is not None else None)
         index = MemoryIndex.create(pairs, encoder=encoder, progress=False)
-    with effort.stage("score"):
+    with execution.stage("score"):
         before = _ranked(index, question)
     if feedback is None:
-        return Ranking(question, before.hits[:k], effort.timings)
-    with effort.stage("expansion"):
+        return Ranking(question, before.hits[:k], execution.timings)
+    with execution.stage("expansion"):
         collection = index if frequencies is None else CountedSource(index, frequencies)
         first = before if feedback_from == "scores" else _in_order(before, index.doc_ids)
         expansion = feedback.expand(question, first, collection)
-    with effort.stage("score again"):
+    with execution.stage("score again"):
         after = _ranked(index, expansion.query)
-    return Ranking(after.query, after.hits[:k], effort.timings, expansion, lambda: Ranking(question, before.hits[:k]))
+    return Ranking(
+        after.query, after.hits[:k], execution.timings, expansion, lambda: Ranking(question, before.hits[:k])
+    )
 
 
 def _ranked(index: MemoryIndex, query: EncodedQuery) -> Ranking:

@@ -23,8 +23,15 @@ from colbert_prf.server.schemas import (
     TermMatch,
     TokenMatch,
 )
-from colbert_prf.terms import TermExpansion, TermExplanation
-from colbert_prf.types import EncodedQuery, Expansion, ExpansionVector, Explanation, Match
+from colbert_prf.types import (
+    EncodedQuery,
+    Expansion,
+    ExpansionVector,
+    Explanation,
+    Match,
+    TermExpansion,
+    TermExplanation,
+)
 
 __all__ = ["expansion_answer", "explained_hit", "explained_terms", "query_tokens", "term_expansion_answer"]
 

@@ -16,7 +16,7 @@ from colbert_prf.feedback import ColbertPRF, Feedback
 from colbert_prf.feedback.methods import METHODS, make_feedback
 from colbert_prf.feedback.strength import Strength
 from colbert_prf.index.collection import Collection, DocumentVectors
-from colbert_prf.kernels.parallel import ALONE, Workers
+from colbert_prf.kernels.workers import ALONE, Workers
 from colbert_prf.server.schemas import FeedbackInfo, FeedbackMethod, FeedbackRequest, Parameter
 from colbert_prf.types import EncodedDocument, EncodedQuery, Expansion
 

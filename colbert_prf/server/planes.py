@@ -59,7 +59,7 @@ def plane(generation: Generation, request: PlaneRequest) -> dict[str, Any]:
                 place(feedback.vectors).tolist(),
                 encoder.tokens(feedback.token_ids.tolist()),
                 feedback.documents.tolist(),
-                feedback.places.tolist(),
+                feedback.token_positions.tolist(),
                 strict=True,
             )
         ],

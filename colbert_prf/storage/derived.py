@@ -1,8 +1,8 @@
-"""Files that readers make from the segments to search them in another way, kept so that the next reader need not.
+"""Derived files: what readers compute from the segments, kept so that the next reader need not compute it again.
 
-They are no part of the index: the manifest does not list them, ``verify`` passes them by, and a writer removes those of
-other segments. Readers write them without the writer's lock: each under a name of its own, renamed when whole. The last
-four bytes are the CRC-32 of those before.
+Derived files are no part of the index: the manifest does not list them, ``verify`` ignores them, and a writer removes
+those of old segments. Readers write them without the writer's lock, each under a temporary name that becomes the real
+one at the end. The last four bytes are the CRC-32 of all bytes before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CHECKSUM_BYTES = 4
 
 @contextmanager
 def writing_derived(path: Path) -> Iterator[Callable[[bytes], int]]:
-    """Give a function that writes one piece after the other; the file gets its name when the block ends well.
+    """Yield a function that writes the next bytes; the file gets its name when the block ends without an error.
 
     Parameters
     ----------
@@ -48,10 +48,10 @@ def writing_derived(path: Path) -> Iterator[Callable[[bytes], int]]:
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.new")
     checksum = 0
 
-    def write(piece: bytes) -> int:
+    def write(block: bytes) -> int:
         nonlocal checksum
-        checksum = zlib.crc32(piece, checksum)
-        return file.write(piece)
+        checksum = zlib.crc32(block, checksum)
+        return file.write(block)
 
     try:
         with temporary.open("xb") as file:
@@ -66,22 +66,22 @@ def writing_derived(path: Path) -> Iterator[Callable[[bytes], int]]:
 
 
 def open_derived(path: Path) -> BinaryIO:
-    """Open a file at its beginning, after checking every byte of it.
+    """Open a derived file at its beginning, after checking every byte of it.
 
     Raises
     ------
     IndexFormatError
-        Naming the file, if it is not as it was written.
+        It names the file if a byte has changed since it was written.
     StorageError
-        If it cannot be read.
+        If the file cannot be read.
     """
     file = open_file(path)
     try:
-        left = os.fstat(file.fileno()).st_size - CHECKSUM_BYTES
+        end = os.fstat(file.fileno()).st_size - CHECKSUM_BYTES
         checksum = 0
-        for piece in iter(lambda: file.read(max(0, min(READ_BYTES, left - file.tell()))), b""):
-            checksum = zlib.crc32(piece, checksum)
-        if left < 0 or file.read() != checksum.to_bytes(CHECKSUM_BYTES, "little"):
+        for block in iter(lambda: file.read(max(0, min(READ_BYTES, end - file.tell()))), b""):
+            checksum = zlib.crc32(block, checksum)
+        if end < 0 or file.read() != checksum.to_bytes(CHECKSUM_BYTES, "little"):
             raise IndexFormatError("the checksum is wrong: truncated, damaged or foreign; remove the file", path=path)
         file.seek(0)
     except BaseException:

@@ -1,4 +1,4 @@
-"""Writing that survives a crash: a file is on disk in full, or it is not there under its name."""
+"""Crash-safe writing: after a crash a file is complete, or it does not exist under its name."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["open_new", "sync_file", "sync_folder", "write_whole"]
+__all__ = ["open_new", "sync_file", "sync_folder", "write_atomically"]
 
 
 def sync_file(descriptor: int) -> None:
-    """Wait until what was written to an open file is on the disk."""
+    """Wait until the content of an open file is on the disk."""
     os.fsync(descriptor)
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk, where the system can (Windows cannot and need not)."""
+    """Wait until the file names in a folder are on the disk, if the system can (Windows cannot and need not)."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -26,19 +26,19 @@ def sync_folder(folder: Path) -> None:
 
 
 def open_new(path: Path) -> BinaryIO:
-    """Open a file to write it from its beginning; what has its name goes first, so that no link is written through."""
+    """Open a new file for writing; it removes what has the name, so that nothing is written through a link."""
     path.unlink(missing_ok=True)
     return path.open("xb")
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Replace a file: a reader sees the old content or the new, whenever the power fails.
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file: a reader sees the old content or the new one, even after a power failure.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     write_whole(Path(folder, "a.json"), b"{}")
+    ...     write_atomically(Path(folder, "a.json"), b"{}")
     ...     [entry.name for entry in Path(folder).iterdir()]
     ['a.json']
     """

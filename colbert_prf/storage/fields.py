@@ -1,4 +1,4 @@
-"""Metadata as columns: for each field, which documents have it and its values, so that a filter reads arrays alone.
+"""Metadata as columns, so that a filter reads arrays alone: which documents have a field, and the values they have.
 
 A column has one entry for each scalar value of each document that has the field: one for a number, several for a list
 of strings. A value that is neither a scalar nor a list with scalars has one entry of kind ``OTHER``; null has none.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,21 +18,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.errors import IndexFormatError
-from colbert_prf.storage.arrays import Array, ArrayInfo, write_array
-from colbert_prf.storage.blobs import BLOBS_PER_BLOCK, Blobs, BlobWriter, blob_forms
-from colbert_prf.storage.forms import Form
-from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.array_specs import ArraySpec
+from colbert_prf.storage.arrays import Array, ArrayInfo, write_arrays
+from colbert_prf.storage.blobs import BLOBS_PER_BLOCK, Blobs, BlobWriter
+from colbert_prf.storage.layout import IndexLayout, damaged_array
 
-__all__ = ["BOOLEAN", "NUMBER", "OTHER", "STRING", "Column", "Fields", "field_forms", "kind_of", "number_of", "scalars"]
+__all__ = ["BOOLEAN", "NUMBER", "OTHER", "STRING", "Column", "Fields", "field_specs", "kind_of", "number_of", "scalars"]
 
 OTHER, BOOLEAN, NUMBER, STRING = range(4)
 """The kinds of values; two values compare only if they are of one kind, and never if it is ``OTHER``."""
-RECENT_STRINGS = 1 << 12
+CACHED_RANKS = 1 << 12
 
 
 class Column(NamedTuple):
-    """The entries of one field, in the order of the documents; all of shape (num_entries,).
+    """The entries of one field, in the order of the documents; each array is of shape (num_entries,).
 
     ``values`` holds numbers as they are, 0 or 1 for booleans, and for a string its rank among all strings.
     """
@@ -41,26 +41,26 @@ class Column(NamedTuple):
     values: npt.NDArray[np.float64]
 
     def rows(self, start: int, end: int) -> Column:
-        """Some entries."""
+        """Return the entries ``start:end``."""
         return Column(self.documents[start:end], self.kinds[start:end], self.values[start:end])
 
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """The columns of some documents.
+    """The metadata of the documents of a segment, one column for each field.
 
     Parameters
     ----------
     num_documents
-        How many there are.
+        The number of documents.
     names
-        Of the fields, ascending.
+        The names of the fields, ascending.
     offsets
         Field ``i`` owns the entries ``offsets[i]:offsets[i + 1]``; int64 of shape (num_fields + 1,).
     entries
-        Of all fields, one after the other.
+        The entries of all fields, one field after the other.
     strings
-        All different strings, ascending, in UTF-8.
+        All distinct strings, ascending, in UTF-8.
 
     Examples
     --------
@@ -80,26 +80,26 @@ class Fields:
 
     @classmethod
     def of(cls, metadata: Iterable[Mapping[str, Any]]) -> Fields:
-        """Make columns of the metadata of documents, empty where one has none."""
-        found: dict[str, list[tuple[int, Any]]] = {}
+        """Make columns of the metadata of documents, one mapping for each, empty if it has none."""
+        entries_by_name: dict[str, list[tuple[int, Any]]] = {}
         num_documents = 0
-        for fields in metadata:
-            for name, value in fields.items():
-                entries = found.setdefault(name, [])
+        for values_by_name in metadata:
+            for name, value in values_by_name.items():
+                entries = entries_by_name.setdefault(name, [])
                 if value is not None:
                     entries += [(num_documents, scalar) for scalar in scalars(value) or (value,)]
             num_documents += 1
-        strings = {value for entries in found.values() for _, value in entries if isinstance(value, str)}
-        in_order = sorted(strings)  # the order of code points, which that of UTF-8 is too
-        ranks = {text: rank for rank, text in enumerate(in_order)}
-        names = sorted(found)
-        columns = [_column(found[name], ranks) for name in names]
+        strings = {value for entries in entries_by_name.values() for _, value in entries if isinstance(value, str)}
+        sorted_strings = sorted(strings)  # by code point, which is the order of UTF-8 too
+        ranks = {text: rank for rank, text in enumerate(sorted_strings)}
+        names = sorted(entries_by_name)
+        columns = [_column(entries_by_name[name], ranks) for name in names]
         return cls(
             num_documents,
             names,
             np.cumsum([0, *(len(column.documents) for column in columns)], dtype=np.int64),
             Column(*(np.concatenate([empty, *parts]) for empty, *parts in zip(_column([], {}), *columns, strict=True))),
-            [text.encode("utf-8", "surrogatepass") for text in in_order],
+            [text.encode("utf-8", "surrogatepass") for text in sorted_strings],
         )
 
     @classmethod
@@ -109,35 +109,35 @@ class Fields:
         Raises
         ------
         IndexFormatError
-            Naming the file that leads outside of the others.
+            It names the array that leads outside of another.
         """
         entries = Column(arrays["field_documents"], arrays["field_kinds"], arrays["field_values"])
         offsets, ends, blocks = (arrays[f"field_{name}"] for name in ("offsets", "strings_offsets", "strings_blocks"))
         for name, array, end in (("offsets", offsets, len(entries.kinds)), ("strings_offsets", ends, len(blocks))):
             if not len(array) or array[0] != 0 or array[-1] != end or (array[1:] < array[:-1]).any():
-                raise _damaged(folder, f"field_{name}", f"offsets must rise from 0 to {end}")
+                raise damaged_array(folder, f"field_{name}", f"offsets must rise from 0 to {end}")
         if len({len(array) for array in entries}) > 1 or int(entries.documents.max(initial=0)) >= max(num_documents, 1):
-            raise _damaged(folder, "field_documents", f"a document is outside of 0 to {num_documents - 1}")
+            raise damaged_array(folder, "field_documents", f"a document is outside of 0 to {num_documents - 1}")
         num_strings = int(arrays["field_num_strings"][0])
         if len(ends) != -(-num_strings // BLOBS_PER_BLOCK) + 1:
-            raise _damaged(folder, "field_num_strings", f"{num_strings} strings do not fill {len(ends) - 1} blocks")
-        strings = Blobs(blocks, ends, count=num_strings, path=IndexLayout.array(folder, "field_strings_blocks"))
-        return cls(num_documents, _names(arrays["field_names"], len(offsets) - 1, folder), offsets, entries, strings)
+            problem = f"{num_strings} strings do not fill {len(ends) - 1} blocks"
+            raise damaged_array(folder, "field_num_strings", problem)
+        path = IndexLayout.array(folder, "field_strings_blocks")
+        strings = Blobs(blocks, ends, num_blobs=num_strings, path=path)
+        names = _read_names(arrays["field_names"], len(offsets) - 1, folder)
+        return cls(num_documents, names, offsets, entries, strings)
 
     def write(self, folder: Path) -> dict[str, ArrayInfo]:
         """Write the columns as arrays of a folder."""
-        strings = BlobWriter(folder, "field_strings")
-        try:
+        with closing(BlobWriter(folder, "field_strings")) as strings:
             for text in self.strings:
                 strings.append(text)
             files = strings.finish()
-        finally:
-            strings.close()
         arrays = {**self.arrays(), "field_num_strings": np.array([len(self.strings)], dtype=np.int64)}
-        return files | {name: write_array(IndexLayout.array(folder, name), array) for name, array in arrays.items()}
+        return files | write_arrays(folder, arrays)
 
     def arrays(self) -> dict[str, Array]:
-        """What is written, except the strings."""
+        """Return the arrays of the columns, without those of the strings."""
         return {
             "field_names": np.frombuffer(json.dumps(list(self.names)).encode("ascii"), dtype=np.uint8),
             "field_offsets": self.offsets,
@@ -147,32 +147,32 @@ class Fields:
         }
 
     def column(self, name: str) -> Column:
-        """The entries of a field; none where no document has it."""
-        place = bisect_left(self.names, name)
-        if place == len(self.names) or self.names[place] != name:
+        """Return the entries of a field; none if no document has it."""
+        number = bisect_left(self.names, name)
+        if number == len(self.names) or self.names[number] != name:
             return self.entries.rows(0, 0)
-        return self.entries.rows(int(self.offsets[place]), int(self.offsets[place + 1]))
+        return self.entries.rows(int(self.offsets[number]), int(self.offsets[number + 1]))
 
     @cached_property
     def kinds(self) -> dict[str, frozenset[int]]:
-        """The kinds of values each field has."""
+        """The kinds of values that each field has."""
         return {name: frozenset(np.unique(self.column(name).kinds).tolist()) for name in self.names}
 
     def rank(self, text: str) -> tuple[int, bool]:
-        """How many of the strings are less than a text, and whether it is one of them."""
-        known = self._ranks.get(text)
-        if known is None:
-            wanted = text.encode("utf-8", "surrogatepass")
-            place = bisect_left(self.strings, wanted)
-            known = place, place < len(self.strings) and self.strings[place] == wanted
-            if len(self._ranks) >= RECENT_STRINGS:
+        """Return how many of the strings are less than a text, and whether the text is one of them."""
+        cached = self._ranks.get(text)
+        if cached is None:
+            encoded = text.encode("utf-8", "surrogatepass")
+            rank = bisect_left(self.strings, encoded)
+            cached = rank, rank < len(self.strings) and self.strings[rank] == encoded
+            if len(self._ranks) >= CACHED_RANKS:
                 self._ranks.clear()
-            self._ranks[text] = known
-        return known
+            self._ranks[text] = cached
+        return cached
 
 
 def scalars(value: Any) -> list[Any]:
-    """The values that a filter compares: the value itself, or those in a list.
+    """List the values that a filter compares: the value itself, or those in a list.
 
     >>> scalars("a"), scalars(["a", 1, None, ["b"]]), scalars(None), scalars({"a": 1})
     (['a'], ['a', 1], [], [])
@@ -181,7 +181,7 @@ def scalars(value: Any) -> list[Any]:
 
 
 def kind_of(value: Any) -> int:
-    """The kind of a value; a boolean is no number."""
+    """Return the kind of a value; a boolean is no number."""
     if isinstance(value, bool):
         return BOOLEAN
     if isinstance(value, int | float):
@@ -190,7 +190,7 @@ def kind_of(value: Any) -> int:
 
 
 def number_of(value: float) -> float:
-    """A number as it is compared: as a float64, where a whole number too large for one is an infinity.
+    """Convert a number to the float64 that is compared; a whole number too large for one becomes an infinity.
 
     >>> number_of(3), number_of(-(10**400))
     (3.0, -inf)
@@ -201,45 +201,41 @@ def number_of(value: float) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
-def field_forms() -> dict[str, Form]:
-    """The forms of the arrays of columns."""
-    strings = blob_forms("field_strings", 0)
-    return {
-        "field_names": Form.of(np.uint8, shape=(None,)),
-        "field_offsets": Form.of(np.int64, shape=(None,)),
-        "field_documents": Form.of(np.uint32, shape=(None,)),
-        "field_kinds": Form.of(np.uint8, shape=(None,)),
-        "field_values": Form.of(np.float64, shape=(None,)),
-        "field_num_strings": Form.of(np.int64, shape=(1,)),
-        **{name: Form(form.dtypes, (None,)) for name, form in strings.items()},
+def field_specs() -> dict[str, ArraySpec]:
+    """Specify the arrays of columns, whose lengths the manifest does not tell."""
+    dtypes: dict[str, npt.DTypeLike] = {
+        "field_names": np.uint8,
+        "field_offsets": np.int64,
+        "field_documents": np.uint32,
+        "field_kinds": np.uint8,
+        "field_values": np.float64,
+        "field_strings_blocks": np.uint8,
+        "field_strings_offsets": np.int64,
     }
+    specs = {name: ArraySpec.of(dtype, shape=(None,)) for name, dtype in dtypes.items()}
+    return {**specs, "field_num_strings": ArraySpec.of(np.int64, shape=(1,))}
 
 
 def _column(entries: Sequence[tuple[int, Any]], ranks: Mapping[str, int]) -> Column:
     return Column(
         np.array([document for document, _ in entries], dtype=np.uint32),
         np.array([kind_of(value) for _, value in entries], dtype=np.uint8),
-        np.array([_number(value, ranks) for _, value in entries], dtype=np.float64),
+        np.array([_stored_number(value, ranks) for _, value in entries], dtype=np.float64),
     )
 
 
-def _number(value: Any, ranks: Mapping[str, int]) -> float:
+def _stored_number(value: Any, ranks: Mapping[str, int]) -> float:
     kind = kind_of(value)
     if kind == STRING:
         return ranks[value]
     return number_of(value) if kind in (NUMBER, BOOLEAN) else 0.0
 
 
-def _names(written: Array, count: int, folder: Path) -> list[str]:
+def _read_names(encoded: Array, num_names: int, folder: Path) -> list[str]:
     try:
-        names = json.loads(written.tobytes())
+        names = json.loads(encoded.tobytes())
     except (ValueError, RecursionError) as error:
-        raise _damaged(folder, "field_names", f"not JSON ({error})") from error
-    if not isinstance(names, list) or len(names) != count or not all(isinstance(name, str) for name in names):
-        raise _damaged(folder, "field_names", f"expected the names of {count} fields")
+        raise damaged_array(folder, "field_names", f"not JSON ({error})") from error
+    if not isinstance(names, list) or len(names) != num_names or not all(isinstance(name, str) for name in names):
+        raise damaged_array(folder, "field_names", f"expected the names of {num_names} fields")
     return names
-
-
-def _damaged(folder: Path, name: str, found: str) -> IndexFormatError:
-    advice = "damaged; look for more with colbert-prf verify, restore it from a copy or build the index again"
-    return IndexFormatError(f"{found}: {advice}", path=IndexLayout.array(folder, name))

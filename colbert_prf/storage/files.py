@@ -1,7 +1,7 @@
 """Files of an index as the system gives them: only plain files of its own folder, and errors that say what to do.
 
-The one place that decides whether a path may be opened, and the one that turns an :class:`OSError` into an error of
-ours.
+This is the one place that decides whether a path may be opened, and that turns an :class:`OSError` into a
+:class:`StorageError`.
 """
 
 from __future__ import annotations
@@ -18,29 +18,28 @@ from colbert_prf.errors import IndexFormatError, StorageError
 
 __all__ = ["check_reachable", "open_file", "refuse_link", "storage_errors", "unreadable"]
 
-# A link swapped in after it was looked for is not followed, and a pipe without a writer is not waited for.
+# The flags make `open` refuse a link that replaced the file after the check, and not wait for a pipe without a writer.
 _FLAGS: int = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-"""What the system says when it cannot write more."""
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
-_RIGHTS = "ask its owner for the right to use it, or change its mode"
-_FILES = "merge the index, close others, or raise the limit (`ulimit -n`)"
+_PERMISSION_ADVICE = "ask its owner for the right to use it, or change its mode"
+_OPEN_FILES_ADVICE = "merge the index, close others, or raise the limit (`ulimit -n`)"
 _ADVICE = {
-    **dict.fromkeys(_NO_ROOM, "what was there before is whole: make room and try again"),
-    **dict.fromkeys((errno.EACCES, errno.EPERM), _RIGHTS),
-    **dict.fromkeys((errno.EMFILE, errno.ENFILE), _FILES),
+    **dict.fromkeys(_DISK_FULL, "what was there before is whole: make room and try again"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), _PERMISSION_ADVICE),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), _OPEN_FILES_ADVICE),
     errno.ENAMETOOLONG: "give a shorter path",
 }
-"""What to do where the file itself is not to blame."""
+"""What to do about errors that are no damage of the file."""
 
 
 def check_reachable(path: Path) -> None:
-    """Refuse a path under which the system could find no file, or may not look for one; it need not be there.
+    """Refuse a path that the system cannot look up; the file need not exist.
 
     Raises
     ------
     StorageError
-        If it holds a NUL, is too long, or leads through a folder that may not be searched.
+        If the path holds a NUL, is too long, or leads through a folder that may not be searched.
     """
     if "\0" in str(path):
         raise StorageError("no path has a NUL character in it; give another", path=repr(str(path))[1:-1])
@@ -52,14 +51,14 @@ def check_reachable(path: Path) -> None:
 
 
 def refuse_link(path: Path) -> None:
-    """Refuse a symbolic link, for it may lead anywhere; there need be nothing under the path.
+    """Refuse a symbolic link, because it may lead anywhere; the path need not exist.
 
     Raises
     ------
     IndexFormatError
-        Naming the path.
+        It names the path.
     StorageError
-        If the system may not look.
+        If the system refuses to look at the path.
     """
     try:
         is_link = path.is_symlink()
@@ -71,21 +70,21 @@ def refuse_link(path: Path) -> None:
 
 
 def open_file(path: Path, *, missing: str | None = None) -> BinaryIO:
-    """Open a file of an index for reading, if it is a plain file: no link, pipe, device or folder.
+    """Open a plain file of an index for reading; links, pipes, devices and folders are refused.
 
     Parameters
     ----------
     path
         The file.
     missing
-        What it means that there is no such file, for the message.
+        What a missing file means, for the message.
 
     Raises
     ------
     IndexFormatError
-        Naming the file, if it is missing or not a plain file.
+        It names the file if the file is missing or not a plain file.
     StorageError
-        If the file is not to blame: it may not be read, or too many files are open.
+        If the file itself may be sound: it may not be read, or too many files are open.
 
     Examples
     --------
@@ -104,13 +103,13 @@ def open_file(path: Path, *, missing: str | None = None) -> BinaryIO:
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
-        found = "Is a directory" if stat.S_ISDIR(mode) else "a pipe, a socket or a device"
-        raise unreadable(path, OSError(errno.EISDIR, found))
+        file_type = "Is a directory" if stat.S_ISDIR(mode) else "a pipe, a socket or a device"
+        raise unreadable(path, OSError(errno.EISDIR, file_type))
     return os.fdopen(descriptor, "rb")
 
 
 def unreadable(path: Path, error: OSError) -> StorageError:
-    """What to raise where the system refuses to read a file that an index should have."""
+    """Make the error for a file of an index that the system refuses to read."""
     advice = _ADVICE.get(error.errno or 0)
     if advice is None:
         message = f"cannot be read ({_reason(error)}); restore it from a copy or build the index again"
@@ -120,16 +119,16 @@ def unreadable(path: Path, error: OSError) -> StorageError:
 
 @contextmanager
 def storage_errors(folder: Path, action: str) -> Iterator[None]:
-    """Turn what the system refuses to do with a folder of an index into a :class:`StorageError`.
+    """Turn an :class:`OSError` about the folder of an index into a :class:`StorageError`.
 
-    What it says of other files, such as a corpus that is read meanwhile, passes as it is.
+    An error about another file, such as a corpus that is read meanwhile, is raised as it is.
 
     Parameters
     ----------
     folder
-        Of the index.
+        The folder of the index.
     action
-        What is done, for the message.
+        The name of the action, for the message.
 
     Examples
     --------
@@ -142,15 +141,15 @@ def storage_errors(folder: Path, action: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        named = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
-        if error.errno not in _NO_ROOM and (named is None or not _concerns(named, folder)):
+        path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
+        if error.errno not in _DISK_FULL and (path is None or not _overlap(path, folder)):
             raise
         advice = _ADVICE.get(error.errno or 0, "look at what is there, or name another folder")
-        raise StorageError(f"{action}: {_reason(error)}; {advice}", path=named or folder) from error
+        raise StorageError(f"{action}: {_reason(error)}; {advice}", path=path or folder) from error
 
 
-def _concerns(path: Path, folder: Path) -> bool:
-    """Whether a path is that of a folder, of something in it, or of a folder it is in."""
+def _overlap(path: Path, folder: Path) -> bool:
+    """Tell whether one of two paths is the other or contains it."""
     return path.is_relative_to(folder) or folder.is_relative_to(path)
 
 

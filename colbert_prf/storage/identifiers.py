@@ -1,4 +1,4 @@
-"""Document ids: any strings, as UTF-8 on disk, found by hash without reading the others."""
+"""Document ids: any strings, stored as UTF-8 and found by hash without reading the others."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import IndexFormatError
-from colbert_prf.storage.arrays import Array, rows_of
-from colbert_prf.storage.forms import Form
-from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.array_specs import ArraySpec
+from colbert_prf.storage.arrays import Array, expand_ranges
+from colbert_prf.storage.layout import damaged_array
 
-__all__ = ["Identifiers", "SeenIds", "identifier_arrays", "identifier_forms"]
+__all__ = ["Identifiers", "SeenIds", "identifier_arrays", "identifier_specs"]
 
 RECENT_IDS = 1 << 16
 
 
 def identifier_arrays(doc_ids: Sequence[str]) -> dict[str, Array]:
-    """The arrays that keep ids: bytes, offsets, and hashes in order with the position of each.
+    """Make the arrays that keep ids: their bytes, their offsets, and their sorted hashes with the position of each.
 
     Examples
     --------
@@ -30,25 +30,25 @@ def identifier_arrays(doc_ids: Sequence[str]) -> dict[str, Array]:
     >>> Identifiers(arrays).find("a")
     1
     """
-    encoded = [_encode(doc_id) for doc_id in doc_ids]
-    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    hashes = np.array([_hash(item) for item in encoded], dtype=np.uint32)
+    encoded_ids = [_encode(doc_id) for doc_id in doc_ids]
+    offsets = np.cumsum([0, *map(len, encoded_ids)], dtype=np.int64)
+    hashes = np.array([_hash(encoded) for encoded in encoded_ids], dtype=np.uint32)
     order = np.argsort(hashes, kind="stable")
     return {
-        "id_bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8),
+        "id_bytes": np.frombuffer(b"".join(encoded_ids), dtype=np.uint8),
         "id_offsets": offsets.astype(np.uint32 if offsets[-1] < 1 << 32 else np.int64),
         "id_hashes": hashes[order],
         "id_order": order.astype(np.uint32),
     }
 
 
-def identifier_forms(count: int, *, prefix: str = "") -> dict[str, Form]:
-    """The forms of the arrays that keep so many ids."""
+def identifier_specs(num_ids: int, *, prefix: str = "") -> dict[str, ArraySpec]:
+    """Specify the arrays that keep a number of ids."""
     return {
-        f"{prefix}id_bytes": Form.of(np.uint8, shape=(None,)),
-        f"{prefix}id_offsets": Form.of(np.uint32, np.int64, shape=(count + 1,)),
-        f"{prefix}id_hashes": Form.of(np.uint32, shape=(count,)),
-        f"{prefix}id_order": Form.of(np.uint32, shape=(count,)),
+        f"{prefix}id_bytes": ArraySpec.of(np.uint8, shape=(None,)),
+        f"{prefix}id_offsets": ArraySpec.of(np.uint32, np.int64, shape=(num_ids + 1,)),
+        f"{prefix}id_hashes": ArraySpec.of(np.uint32, shape=(num_ids,)),
+        f"{prefix}id_order": ArraySpec.of(np.uint32, shape=(num_ids,)),
     }
 
 
@@ -58,11 +58,11 @@ class Identifiers:
     Parameters
     ----------
     arrays
-        As made by :func:`identifier_arrays`, mapped.
+        The mapped arrays that :func:`identifier_arrays` made.
     folder
-        Of the arrays, for messages.
+        The folder of the arrays, for messages.
     prefix
-        Of their names.
+        The prefix of their names.
     """
 
     def __init__(self, arrays: Mapping[str, Array], *, folder: Path = Path(), prefix: str = "") -> None:
@@ -78,21 +78,21 @@ class Identifiers:
 
     def __getitem__(self, position: int) -> str:
         try:
-            return self._raw(position).decode("utf-8", "surrogatepass")
+            return self._encoded(position).decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
-            raise self._damaged("id_bytes", f"the id at {position} is damaged ({error.reason})") from error
+            raise self._damaged("id_bytes", f"the id at {position} is not UTF-8 ({error.reason})") from error
 
     def __iter__(self) -> Iterator[str]:
         for position in range(len(self)):
             yield self[position]
 
     def many(self, positions: npt.NDArray[np.int64]) -> list[str]:
-        """The ids at some positions, in the order of these: where they are ASCII, much faster than one at a time."""
+        """Read the ids at several positions, in their order; ASCII ids much faster than one at a time."""
         starts, stops = (self._offsets[positions + end].astype(np.int64) for end in (0, 1))
         lengths, last = stops - starts, len(self._bytes) - 1
         if len(positions) and last >= 0 and lengths.min() >= 0 and starts.min() >= 0 and stops.max() <= last + 1:
-            # Each with the byte after it, which becomes the end of a line.
-            lines = self._bytes[np.minimum(rows_of(starts, lengths + 1), last)]
+            # The ids are copied with the byte after each, which a line feed then replaces.
+            lines = self._bytes[np.minimum(expand_ranges(starts, lengths + 1), last)]
             lines[np.cumsum(lengths + 1) - 1] = ord("\n")
             text = lines.tobytes()
             if text.isascii() and text.count(b"\n") == len(positions):
@@ -100,48 +100,48 @@ class Identifiers:
         return [self[position] for position in positions.tolist()]
 
     def find(self, doc_id: str) -> int | None:
-        """The position of an id, if it is there."""
-        raw = _encode(doc_id)
-        wanted = np.uint32(_hash(raw))
-        place = int(np.searchsorted(self._hashes, wanted))
-        while place < len(self._hashes) and self._hashes[place] == wanted:
-            position = int(self._order[place])
+        """Find the position of an id; None if it is not there."""
+        encoded = _encode(doc_id)
+        hashed = np.uint32(_hash(encoded))
+        row = int(np.searchsorted(self._hashes, hashed))
+        while row < len(self._hashes) and self._hashes[row] == hashed:
+            position = int(self._order[row])
             if position >= len(self):
-                raise self._damaged("id_order", f"position {position} of {len(self)} documents: damaged; run verify")
-            if self._raw(position) == raw:
+                raise self._damaged("id_order", f"position {position} of {len(self)} documents")
+            if self._encoded(position) == encoded:
                 return position
-            place += 1
+            row += 1
         return None
 
     def check(self) -> None:
-        """Compare every id with its place among the bytes, with all others and with its hash.
+        """Check that the offsets rise, that no id occurs twice, and that every id is found by its hash.
 
         Raises
         ------
         IndexFormatError
-            Naming the first file that contradicts another.
+            It names the first file that contradicts another.
         """
         offsets = self._offsets
         if offsets[0] != 0 or offsets[-1] != len(self._bytes) or (offsets[1:] < offsets[:-1]).any():
             raise self._damaged("id_offsets", f"offsets must rise from 0 to {len(self._bytes)}")
-        seen = set(self)
-        if len(seen) != len(self):
+        distinct = set(self)
+        if len(distinct) != len(self):
             raise self._damaged("id_bytes", "an id is there twice")
-        if any(self.find(doc_id) is None for doc_id in seen):
+        if any(self.find(doc_id) is None for doc_id in distinct):
             raise self._damaged("id_hashes", "an id is not found by its hash")
 
-    def _damaged(self, name: str, message: str) -> IndexFormatError:
-        return IndexFormatError(message, path=IndexLayout.array(self._folder, f"{self._prefix}{name}"))
+    def _damaged(self, name: str, problem: str) -> IndexFormatError:
+        return damaged_array(self._folder, f"{self._prefix}{name}", problem)
 
-    def _raw(self, position: int) -> bytes:
+    def _encoded(self, position: int) -> bytes:
         return self._bytes[int(self._offsets[position]) : int(self._offsets[position + 1])].tobytes()
 
 
 class SeenIds:
     """A set of ids that takes 16 bytes for each, to refuse an id given twice in an endless stream.
 
-    Each id is kept as a 128-bit hash: the most recent in a set, the others in sorted arrays, each more than twice as
-    long as the next, so that there are few.
+    Each id is kept as a 128-bit hash. The most recent hashes are in a set, the others in sorted arrays. Each array is
+    more than twice as long as the next, so there are few.
 
     Examples
     --------
@@ -155,33 +155,33 @@ class SeenIds:
         self._sorted: list[npt.NDArray[np.bytes_]] = []
 
     def add(self, doc_id: str) -> bool:
-        """Add an id; False if it was there."""
-        key = hashlib.blake2b(_encode(doc_id), digest_size=16).digest()
-        if key in self._recent or any(_contains(array, key) for array in self._sorted):
+        """Add an id; return False if it was there."""
+        digest = hashlib.blake2b(_encode(doc_id), digest_size=16).digest()
+        if digest in self._recent or any(_contains(digests, digest) for digests in self._sorted):
             return False
-        self._recent.add(key)
+        self._recent.add(digest)
         if len(self._recent) >= RECENT_IDS:
             self._sort_recent()
         return True
 
     def _sort_recent(self) -> None:
-        array = np.sort(np.array(list(self._recent), dtype="S16"))
+        digests = np.sort(np.array(list(self._recent), dtype="S16"))
         self._recent.clear()
-        while self._sorted and len(self._sorted[-1]) <= 2 * len(array):
-            array = np.sort(np.concatenate([self._sorted.pop(), array]))
-        self._sorted.append(array)
+        while self._sorted and len(self._sorted[-1]) <= 2 * len(digests):
+            digests = np.sort(np.concatenate([self._sorted.pop(), digests]))
+        self._sorted.append(digests)
 
 
-def _contains(array: npt.NDArray[np.bytes_], key: bytes) -> bool:
-    wanted = np.array(key, dtype="S16")
-    place = int(np.searchsorted(array, wanted))
-    return place < len(array) and bool(array[place] == wanted)
+def _contains(digests: npt.NDArray[np.bytes_], digest: bytes) -> bool:
+    item = np.array(digest, dtype="S16")
+    row = int(np.searchsorted(digests, item))
+    return row < len(digests) and bool(digests[row] == item)
 
 
 def _encode(doc_id: str) -> bytes:
-    # A lone surrogate is no character, but Python has strings with it, and an id may be any string.
+    # Python has strings with lone surrogates, which are no characters, and an id may be any string.
     return doc_id.encode("utf-8", "surrogatepass")
 
 
-def _hash(raw: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(raw, digest_size=4).digest(), "little")
+def _hash(encoded: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(encoded, digest_size=4).digest(), "little")

@@ -1,4 +1,4 @@
-"""What all kinds of index on disk offer, whatever they keep of a document."""
+"""The class that all kinds of index on disk extend."""
 
 from __future__ import annotations
 
@@ -17,26 +17,28 @@ SnapshotType = TypeVar("SnapshotType", bound=StoredSnapshot[Any])
 
 
 class StoredIndex(Generic[SnapshotType]):
-    """An index folder that shows one generation: its own changes take it to the next, others' only :meth:`reload` does.
+    """An index folder, of which the object shows one generation.
+
+    Its own changes take the object to the next generation; :meth:`reload` shows the changes of others.
 
     Parameters
     ----------
     path
         The folder.
     snapshot_type
-        What opens a generation.
-    check
-        Refuses arrays of a segment that contradict each other.
+        The class that opens a generation.
+    verify_segment
+        Refuses a segment whose arrays contradict each other.
     """
 
     def __init__(
         self,
         path: str | os.PathLike[str],
         snapshot_type: type[SnapshotType],
-        check: Callable[[SnapshotType, Any], None],
+        verify_segment: Callable[[SnapshotType, Any], None],
     ) -> None:
         self._store = Store(path, snapshot_type)
-        self._check = check
+        self._verify_segment = verify_segment
         self._snapshot = self._store.open()
 
     @property
@@ -46,17 +48,17 @@ class StoredIndex(Generic[SnapshotType]):
 
     @property
     def snapshot(self) -> SnapshotType:
-        """The generation this object shows: take it once where several calls must see the same."""
+        """The generation this object shows: take it once if several calls must see the same."""
         return self._snapshot
 
     @property
     def generation(self) -> int:
-        """How many times the index was changed, its creation included."""
+        """The number of changes to the index, its creation included."""
         return self._snapshot.manifest.generation
 
     @property
     def num_documents(self) -> int:
-        """Documents that are not deleted: N."""
+        """The number of documents that are not deleted: N."""
         return self._snapshot.num_documents
 
     @property
@@ -65,11 +67,11 @@ class StoredIndex(Generic[SnapshotType]):
         return self._snapshot.num_positions
 
     def reload(self) -> None:
-        """See the newest generation."""
+        """Show the newest generation."""
         self._snapshot = self._store.open()
 
     def delete(self, doc_ids: Iterable[str]) -> None:
-        """Delete documents, all of them or none; an unknown id is an :class:`InputError` that names it."""
+        """Delete documents, all of them or none; an :class:`InputError` names an unknown id."""
         self._store.delete(doc_ids)
         self.reload()
 
@@ -79,6 +81,6 @@ class StoredIndex(Generic[SnapshotType]):
         Raises
         ------
         IndexFormatError
-            Naming the first file that is not as it was written.
+            It names the first file that has changed since it was written.
         """
-        return self._store.verify(self._check)
+        return self._store.verify(self._verify_segment)

@@ -1,16 +1,16 @@
-"""The files of an index folder: the one place that names them.
+"""The files of an index folder: this module alone names them.
 
 ::
 
     my.index/
-      manifest.json                    written last: its presence means the index is whole
+      manifest.json                    written last: its presence means that the index is complete
       writer.lock  writer.json         held by, and naming, the process that is changing the index
       codec-000001/NAME.npy            made by generation 1
       segment-000001-0000/NAME.npy     the first segment made by generation 1
       deletions-000002/SEGMENT.NAME.npy  what generation 2 deleted from a segment
       derived-0123456789abcdef/NAME    made by readers from the segments; may be removed, and is then made again
       building/                        only while an index is being created
-        build.json                     what is whole so far
+        build.json                     the chunks and segments that are complete
         chunk-000000/NAME.npy          encoded documents that wait for the codec
 """
 
@@ -23,18 +23,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from colbert_prf.errors import IndexFormatError
+from colbert_prf.errors import IndexFormatError, InputError
 from colbert_prf.storage.files import check_reachable
 
-__all__ = ["IndexLayout"]
+__all__ = ["IndexLayout", "damaged_array"]
 
-_PLAIN = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
-_OWN_FOLDERS = re.compile(r"(codec|segment|deletions)-\d{6,}(-\d{4,})?|derived-[0-9a-f]{16}")
+_PLAIN_NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
+_INDEX_FOLDER = re.compile(r"(codec|segment|deletions)-\d{6,}(-\d{4,})?|derived-[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
 class IndexLayout:
-    """Where everything is.
+    """The paths of all files of an index folder.
 
     Examples
     --------
@@ -49,98 +49,109 @@ class IndexLayout:
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> IndexLayout:
-        """That of a folder somebody named, which need not be there.
+        """Make the layout of a folder that a user named; it need not exist.
 
         Raises
         ------
+        InputError
+            If the path is no path at all.
         StorageError
-            If no file could be found in it; see :func:`check_reachable`.
+            If the system cannot look up the path; see :func:`check_reachable`.
         """
-        layout = cls(Path(path))
+        try:
+            layout = cls(Path(path))
+        except TypeError:
+            raise InputError(f"a path must be a string or a Path, found {path!r:.80}") from None
         check_reachable(layout.manifest)
         return layout
 
     @property
     def manifest(self) -> Path:
-        """What the index consists of."""
+        """The list of everything the index consists of."""
         return self.path / "manifest.json"
 
     @property
     def lock(self) -> Path:
-        """Held while the index is changed."""
+        """The lock that a writer holds."""
         return self.path / "writer.lock"
 
     @property
     def writer(self) -> Path:
-        """Who holds the lock, for people."""
+        """A note on who holds the lock, for people."""
         return self.path / "writer.json"
 
     @property
     def building(self) -> Path:
-        """The state of an unfinished build."""
+        """The folder of an unfinished build."""
         return self.path / "building"
 
     @property
     def build_state(self) -> Path:
-        """What is whole of an unfinished build."""
+        """The list of what is complete in an unfinished build."""
         return self.building / "build.json"
 
     def chunk(self, name: str) -> Path:
-        """A spooled chunk of an unfinished build."""
+        """The folder of a spooled chunk of an unfinished build."""
         return self.building / _plain(self.building, name)
 
     def folder(self, name: str) -> Path:
-        """A codec, a segment, the deletions of a generation, or what is derived from its segments."""
+        """The folder of a codec, a segment, the deletions of a generation, or derived files."""
         return self.path / _plain(self.path, name)
 
     @staticmethod
     def array(folder: Path, name: str) -> Path:
-        """One array of a codec, a segment or a chunk."""
+        """The file of an array in one of these folders."""
         return folder / f"{_plain(folder, name)}.npy"
 
     @staticmethod
     def codec_name(generation: int) -> str:
-        """The folder of the codec a generation trained."""
+        """The folder name of the codec that a generation trained."""
         return f"codec-{generation:06}"
 
     @staticmethod
     def segment_name(*, generation: int, number: int) -> str:
-        """The folder of a segment a generation wrote."""
+        """The folder name of a segment that a generation wrote."""
         return f"segment-{generation:06}-{number:04}"
 
     @staticmethod
     def deletions_name(generation: int) -> str:
-        """The folder of what a generation deleted."""
+        """The folder name of what a generation deleted."""
         return f"deletions-{generation:06}"
 
     @staticmethod
     def chunk_name(number: int) -> str:
-        """The folder of a spooled chunk."""
+        """The folder name of a spooled chunk."""
         return f"chunk-{number:06}"
 
     def foreign(self) -> list[str]:
-        """Names in the folder that no index or unfinished build would have."""
-        own = {self.manifest.name, self.lock.name, self.writer.name, self.building.name}
-        own |= {f"{name}.new" for name in own}
+        """List the names in the folder that belong to no index and no unfinished build."""
+        index_names = {self.manifest.name, self.lock.name, self.writer.name, self.building.name}
+        index_names |= {f"{name}.new" for name in index_names}
         names = sorted(entry.name for entry in self.path.iterdir()) if self.path.is_dir() else []
-        return [name for name in names if name not in own and not _OWN_FOLDERS.fullmatch(name)]
+        return [name for name in names if name not in index_names and not _INDEX_FOLDER.fullmatch(name)]
 
     def remove_unused(self, used: Iterable[str]) -> None:
-        """Remove codecs, segments, deletions and derived files that are not those of the manifest.
+        """Remove all codecs, segments, deletions and derived files, except the folders in use.
 
-        They belong to an older generation or to a writer that was killed. A reader that has mapped them keeps them:
-        the system frees a mapped file after its last reader.
+        An older generation or a killed writer has left them. A reader that has mapped them can go on: the system frees
+        a mapped file after its last reader.
         """
-        keep = set(used)
+        used_names = set(used)
         for entry in self.path.iterdir():
-            if _OWN_FOLDERS.fullmatch(entry.name) and entry.name not in keep:
-                # Where a mapped file cannot be removed (Windows), the next writer tries again.
+            if _INDEX_FOLDER.fullmatch(entry.name) and entry.name not in used_names:
+                # Windows cannot remove a mapped file; the next writer tries again.
                 shutil.rmtree(entry, ignore_errors=True)
 
 
+def damaged_array(folder: Path, name: str, problem: str) -> IndexFormatError:
+    """Make the error for an array whose content no index has."""
+    advice = "damaged; look for more with colbert-prf verify, restore it from a copy or build the index again"
+    return IndexFormatError(f"{problem}: {advice}", path=IndexLayout.array(folder, name))
+
+
 def _plain(folder: Path, name: str) -> str:
-    """A name from a manifest, if it leads to something in the folder itself: not ``..``, not ``/etc``, not ``a/b``."""
-    if not _PLAIN.fullmatch(name):
+    """Return a name from a manifest if it stays inside the folder: not ``..``, not ``/etc``, not ``a/b``."""
+    if not _PLAIN_NAME.fullmatch(name):
         raise IndexFormatError(
             f"the manifest names {name!r:.80}, which is no name of a file here: damaged or forged; restore it from a "
             "copy or build the index again",

@@ -1,4 +1,4 @@
-"""One writer at a time: a lock the system itself releases when the process ends, however it ends."""
+"""One writer at a time: the system itself releases the lock when the process ends, however it ends."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from colbert_prf.storage.durable import open_new
 from colbert_prf.storage.files import open_file, refuse_link, storage_errors
 from colbert_prf.storage.layout import IndexLayout
 
-__all__ = ["writing"]
+__all__ = ["writer_lock"]
 
 
 @contextmanager
-def writing(layout: IndexLayout, action: str) -> Iterator[None]:
-    """Be the only writer of an index folder, or fail at once.
+def writer_lock(layout: IndexLayout, action: str) -> Iterator[None]:
+    """Hold the writer's lock of an index folder, or fail at once if another writer holds it.
 
     Parameters
     ----------
     layout
-        Of a folder that exists.
+        The layout of a folder that exists.
     action
-        What is done, for the message another writer gets.
+        The name of the action, which other writers are told.
 
     Raises
     ------
     IndexLockedError
-        If another process, or another :class:`Index` in this one, is writing; it says which.
+        If another process, or another :class:`Index` in this one, is writing; the message names it.
     StorageError
-        If the folder is not there or cannot be written to, its lock is a link, or the disk is full.
+        If the folder does not exist or cannot be written to, its lock is a link, or the disk is full.
     """
     with storage_errors(layout.path, action):
         if not layout.path.is_dir():
             raise StorageError("there is no such folder", path=layout.path)
         refuse_link(layout.lock)  # not every version of filelock does
-        lock = _acquired(layout)
+        lock = _acquire(layout)
         try:
             now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            who = {"action": action, "host": socket.gethostname(), "process": os.getpid(), "since": now}
+            note = {"action": action, "host": socket.gethostname(), "process": os.getpid(), "since": now}
             with open_new(layout.writer) as file:
-                file.write(json.dumps(who).encode())
+                file.write(json.dumps(note).encode())
             yield
         finally:
             with suppress(OSError):  # a note that stays does no harm, a lock would
@@ -54,7 +54,7 @@ def writing(layout: IndexLayout, action: str) -> Iterator[None]:
             lock.release()
 
 
-def _acquired(layout: IndexLayout) -> BaseFileLock:
+def _acquire(layout: IndexLayout) -> BaseFileLock:
     lock = FileLock(layout.lock, timeout=0)
     try:
         lock.acquire()
@@ -68,10 +68,10 @@ def _acquired(layout: IndexLayout) -> BaseFileLock:
 
 
 def _holder(layout: IndexLayout) -> str:
-    """Name the writer; its note may be half written, or gone, or a dead writer's, and only people read it."""
+    """Name the writer from its note, which may be half written, missing, or a dead writer's; only people read it."""
     try:
         with open_file(layout.writer) as file:
-            who = json.loads(file.read())
-        return f"process {who['process']} on {who['host']} (action: {who['action']}, since {who['since']})"
+            note = json.loads(file.read())
+        return f"process {note['process']} on {note['host']} (action: {note['action']}, since {note['since']})"
     except (StorageError, ValueError, KeyError, TypeError):
         return "another process"

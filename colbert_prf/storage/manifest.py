@@ -1,4 +1,4 @@
-"""What an index folder consists of: the small file that is written last and swapped atomically.
+"""The manifest: the small file that says what an index consists of, written last and replaced atomically.
 
 Each kind of index adds its own fields to :class:`Manifest`; generation and segments are the same for all.
 """
@@ -22,7 +22,7 @@ ManifestType = TypeVar("ManifestType", bound="Manifest")
 
 @dataclass(frozen=True)
 class DeletionInfo:
-    """The documents deleted from a segment, all generations together."""
+    """The documents deleted from a segment by all generations together."""
 
     name: str
     num_documents: int
@@ -31,7 +31,7 @@ class DeletionInfo:
 
 @dataclass(frozen=True)
 class SegmentInfo:
-    """A segment: its arrays, which never change, and what has been deleted from it."""
+    """A segment: its arrays, which never change, and the documents deleted from it."""
 
     name: str
     num_documents: int
@@ -40,7 +40,7 @@ class SegmentInfo:
 
     @property
     def num_live_documents(self) -> int:
-        """Documents that are not deleted."""
+        """The number of documents that are not deleted."""
         return self.num_documents - (self.deletions.num_documents if self.deletions else 0)
 
 
@@ -57,31 +57,31 @@ class Manifest:
 
     KIND: ClassVar[str] = "colbert-prf store"
     VERSION: ClassVar[int] = 1
-    OLDER: ClassVar[Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
-    """Format versions that can be read as well: each with what turns its content into that of this version."""
+    UPGRADES: ClassVar[Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
+    """For each older format version that can be read, a function that converts its content to this version."""
 
     generation: int
     segments: tuple[SegmentInfo, ...]
 
     @property
     def num_documents(self) -> int:
-        """Documents that are not deleted."""
+        """The number of documents that are not deleted."""
         return sum(segment.num_live_documents for segment in self.segments)
 
     @property
     def num_vectors(self) -> int:
-        """Vectors of documents that are not deleted: one for each document, unless a kind says otherwise."""
+        """The number of vectors of live documents: one for each document, unless a kind says otherwise."""
         return self.num_documents
 
     @property
     def folders(self) -> set[str]:
-        """The folders in use; the derived one need not be there."""
+        """The names of the folders in use; the folder of derived files need not exist."""
         deletions = {segment.deletions.name for segment in self.segments if segment.deletions}
         return {self.derived} | {segment.name for segment in self.segments} | deletions
 
     @property
     def derived(self) -> str:
-        """The folder of what readers make from the segments: the same while these are, whatever is deleted."""
+        """The folder name of what readers derive from the segments; deleting documents does not change it."""
         contents = [
             (segment.name, sorted((name, info.checksum) for name, info in segment.files.items()))
             for segment in self.segments
@@ -90,23 +90,23 @@ class Manifest:
 
     @property
     def digest(self) -> str:
-        """A short name that changes with every byte of the index, and with what is deleted."""
+        """A short hash that changes with every byte of the index, and with every deletion."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
 
     def next(self: ManifestType, *, segments: tuple[SegmentInfo, ...], **changes: Any) -> ManifestType:
-        """The generation after this one."""
+        """Make the manifest of the next generation."""
         return replace(self, generation=self.generation + 1, segments=segments, **changes)
 
     def write(self, path: Path) -> None:
-        """Make this the generation a reader finds."""
+        """Make this generation the one that readers find."""
         write_json(path, self, kind=self.KIND, version=self.VERSION)
 
     @classmethod
     def read(cls: type[ManifestType], path: Path) -> ManifestType:
-        """Read the current generation, or raise :class:`IndexFormatError` naming the file."""
-        return read_json(path, cls, kind=cls.KIND, version=cls.VERSION, older=cls.OLDER)
+        """Read the current generation; an :class:`IndexFormatError` names a file that is no such manifest."""
+        return read_json(path, cls, kind=cls.KIND, version=cls.VERSION, upgrades=cls.UPGRADES)
 
 
 def kind_of(layout: IndexLayout) -> str | None:
-    """What kind of index a folder says it is; None if it has no manifest that says so."""
+    """Read the kind of index from the manifest of a folder; None if there is no manifest with a kind."""
     return read_kind(layout.manifest) if layout.manifest.is_file() else None

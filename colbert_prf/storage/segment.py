@@ -1,4 +1,4 @@
-"""Reading a segment: what the segments of all kinds of index have, opened and checked in one way."""
+"""Segments: what those of all kinds of index have in common, opened and checked in one way."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import IndexFormatError
+from colbert_prf.storage.array_specs import ArraySpec, check_specs
 from colbert_prf.storage.arrays import Array, ArrayInfo, check_array, open_array
 from colbert_prf.storage.blobs import Blobs
-from colbert_prf.storage.forms import Form, check_forms
 from colbert_prf.storage.identifiers import Identifiers
-from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.layout import IndexLayout, damaged_array
 from colbert_prf.storage.manifest import DeletionInfo, SegmentInfo
 
 __all__ = ["StoredSegment"]
 
 
 class StoredSegment:
-    """An immutable run of documents, memory-mapped; positions count from 0 within it.
+    """An immutable run of documents, memory-mapped; positions count from 0 within the segment.
 
     Parameters
     ----------
     layout
-        Of the index.
+        The layout of the index.
     folder
-        Of the segment.
+        The folder of the segment.
     info
-        What the manifest says of it.
-    forms
-        The forms its arrays must have.
+        The manifest's description of the segment.
+    specs
+        The arrays that the segment must have.
 
     Attributes
     ----------
@@ -40,19 +40,19 @@ class StoredSegment:
     doc_ids : Identifiers
         Document ids.
     deleted : array
-        Whether each document is deleted, bool of shape (num_documents,).
+        The tombstones: whether each document is deleted, bool of shape (num_documents,).
     deletion_arrays : dict
-        What is kept of the deleted documents, by name.
+        The arrays about the deleted documents, by name.
     """
 
     DELETION_INFO: ClassVar[type[DeletionInfo]] = DeletionInfo
 
-    def __init__(self, layout: IndexLayout, folder: Path, info: SegmentInfo, forms: dict[str, Form]) -> None:
+    def __init__(self, layout: IndexLayout, folder: Path, info: SegmentInfo, specs: dict[str, ArraySpec]) -> None:
         self._layout = layout
         self.folder = folder
         self.info = info
-        check_forms(info.files, forms, folder)
-        self.arrays = {name: open_array(layout.array(folder, name), item) for name, item in info.files.items()}
+        check_specs(info.files, specs, folder)
+        self.arrays = {name: open_array(layout.array(folder, name), file) for name, file in info.files.items()}
         self.doc_ids = Identifiers(self.arrays, folder=folder)
         self._texts = self._blobs("texts")
         self.deletion_arrays = self._open_deletions()
@@ -63,61 +63,61 @@ class StoredSegment:
 
     @property
     def has_texts(self) -> bool:
-        """Whether texts are kept."""
+        """Whether the segment keeps texts."""
         return self._texts is not None
 
     def text(self, position: int) -> str | None:
-        """The text of a document, where texts are kept."""
+        """Read the text of a document; None if the segment keeps no texts."""
         return self._texts.text(position) if self._texts is not None else None
 
     def files(self) -> dict[Path, ArrayInfo]:
-        """Every file of the segment and of its deletions, with what the manifest says of it."""
-        files = {self._layout.array(self.folder, name): item for name, item in self.info.files.items()}
+        """Return every file of the segment and of its deletions, with the manifest's description of it."""
+        files = {self._layout.array(self.folder, name): file for name, file in self.info.files.items()}
         deletions = self.info.deletions.files if self.info.deletions else {}
-        return files | {self.deletion_path(name): item for name, item in deletions.items()}
+        return files | {self.deletion_path(name): file for name, file in deletions.items()}
 
     def check(self) -> None:
         """Compare every file with its checksum.
 
-        Before the segment is written again, for what is wrong in it would get a new checksum and never be found.
+        A writer does this before it writes the documents again: otherwise damage would get a new checksum, and nothing
+        would ever find it.
 
         Raises
         ------
         IndexFormatError
-            Naming the first file that is not as it was written.
+            It names the first file that has changed since it was written.
         """
         for path, info in self.files().items():
             check_array(path, info)
 
     def deletion_path(self, name: str) -> Path:
-        """The file of an array about the deleted documents."""
+        """Return the file of an array about the deleted documents."""
         assert self.info.deletions is not None
         folder = self._layout.folder(self.info.deletions.name)
         path = self._layout.array(folder, f"{self.info.name}.{name}")
-        earlier = self._layout.array(folder, self.info.name)  # the name that lexical indexes had for it
-        return earlier if name == "deleted" and not path.exists() and earlier.exists() else path
+        old_path = self._layout.array(folder, self.info.name)  # older lexical indexes have the array under this name
+        return old_path if name == "deleted" and not path.exists() and old_path.exists() else path
 
-    def deletion_forms(self) -> dict[str, Form]:
-        """The forms of the arrays about the deleted documents."""
-        return {"deleted": Form.of(np.uint8, shape=(-(-len(self) // 8),))}
+    def deletion_specs(self) -> dict[str, ArraySpec]:
+        """Specify the arrays about the deleted documents."""
+        return {"deleted": ArraySpec.of(np.uint8, shape=(-(-len(self) // 8),))}
 
-    def deletion_details(self, deleted: npt.NDArray[np.bool_]) -> tuple[dict[str, Array], dict[str, int]]:
-        """What a kind keeps of deleted documents besides which they are: arrays, and fields of its DeletionInfo."""
+    def deletion_statistics(self, deleted: npt.NDArray[np.bool_]) -> tuple[dict[str, Array], dict[str, int]]:
+        """Compute what a kind of index keeps about deleted documents: more arrays, and fields of its DeletionInfo."""
         return {}, {}
 
     def _open_deletions(self) -> dict[str, Array]:
         if self.info.deletions is None:
             return {}
-        check_forms(self.info.deletions.files, self.deletion_forms(), self._layout.folder(self.info.deletions.name))
-        return {name: open_array(self.deletion_path(name), item) for name, item in self.info.deletions.files.items()}
+        check_specs(self.info.deletions.files, self.deletion_specs(), self._layout.folder(self.info.deletions.name))
+        return {name: open_array(self.deletion_path(name), file) for name, file in self.info.deletions.files.items()}
 
     def _read_deleted(self) -> npt.NDArray[np.bool_]:
         if self.info.deletions is None:
             return np.zeros(len(self), dtype=np.bool_)
         deleted = np.unpackbits(self.deletion_arrays["deleted"], count=len(self)).astype(np.bool_)
-        expected, found = self.info.deletions.num_documents, int(deleted.sum())
-        if found != expected:
-            message = f"expected {expected} deleted documents, found {found}: damaged"
+        if deleted.sum() != self.info.deletions.num_documents:
+            message = f"expected {self.info.deletions.num_documents} deleted documents, found {deleted.sum()}: damaged"
             raise IndexFormatError(message, path=self.deletion_path("deleted"))
         check_array(self.deletion_path("deleted"), self.info.deletions.files["deleted"])
         return deleted
@@ -126,8 +126,7 @@ class StoredSegment:
         if f"{name}_blocks" not in self.arrays:
             return None
         path = IndexLayout.array(self.folder, f"{name}_blocks")
-        return Blobs(self.arrays[f"{name}_blocks"], self.arrays[f"{name}_offsets"], count=len(self), path=path)
+        return Blobs(self.arrays[f"{name}_blocks"], self.arrays[f"{name}_offsets"], num_blobs=len(self), path=path)
 
-    def _damaged(self, name: str, found: str) -> IndexFormatError:
-        advice = "damaged; look for more with colbert-prf verify, restore it from a copy or build the index again"
-        return IndexFormatError(f"{found}: {advice}", path=IndexLayout.array(self.folder, name))
+    def _damaged(self, name: str, problem: str) -> IndexFormatError:
+        return damaged_array(self.folder, name, problem)

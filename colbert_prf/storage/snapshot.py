@@ -1,10 +1,10 @@
-"""One generation of an index, open for reading; it stays what it is whatever writers do."""
+"""Snapshots: one generation of an index, open for reading; writers never change it."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
@@ -12,27 +12,27 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.errors import IndexFormatError, InputError
+from colbert_prf.errors import IndexFormatError, InputError, whole_number
 from colbert_prf.storage.arrays import ArrayInfo
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.manifest import Manifest
 from colbert_prf.storage.segment import StoredSegment
 
-__all__ = ["StoredSnapshot"]
+__all__ = ["StoredSnapshot", "position_below", "positions_of"]
 
 SegmentType = TypeVar("SegmentType", bound=StoredSegment)
 SnapshotType = TypeVar("SnapshotType", bound="StoredSnapshot")  # type: ignore[type-arg]
 
 
 class StoredSnapshot(ABC, Generic[SegmentType]):
-    """Every array of one generation, mapped: files a later writer removes stay readable until the last reader goes.
+    """All arrays of one generation, memory-mapped: they stay readable even after a later writer removed the files.
 
-    A document's position counts from 0 over all segments.
+    The position of a document counts from 0 over all segments; its local position counts from 0 in its segment.
 
     Parameters
     ----------
     layout
-        Of the index.
+        The layout of the index.
     manifest
         The generation.
 
@@ -41,7 +41,7 @@ class StoredSnapshot(ABC, Generic[SegmentType]):
     segments : sequence
         The segments, in the order of positions.
     starts : array
-        The first position of each segment, and one more than the last of all.
+        The first position of each segment, and the number of positions.
     """
 
     MANIFEST: ClassVar[type[Manifest]] = Manifest
@@ -51,14 +51,14 @@ class StoredSnapshot(ABC, Generic[SegmentType]):
         self.manifest = manifest
         self.segments: Sequence[SegmentType] = self._open_segments()
         self.starts = np.cumsum([0, *map(len, self.segments)], dtype=np.int64)
-        self._bounds: list[int] = self.starts.tolist()  # one position at a time is found faster in a list
+        self._bounds: list[int] = self.starts.tolist()  # a single position is found faster in a list
 
     @classmethod
     def open(cls: type[SnapshotType], layout: IndexLayout) -> SnapshotType:
         """Open the newest generation.
 
-        Between reading the manifest and mapping its files, a writer may have replaced the one and removed the others;
-        then the next generation is opened.
+        A writer may publish a generation after the manifest is read, and remove files of this one before they are
+        mapped; then the next generation is opened.
         """
         manifest = cls.MANIFEST.read(layout.manifest)
         while True:
@@ -77,27 +77,26 @@ class StoredSnapshot(ABC, Generic[SegmentType]):
 
     @property
     def num_documents(self) -> int:
-        """Documents that are not deleted: N."""
+        """The number of documents that are not deleted: N."""
         return self.manifest.num_documents
-
-    def array_files(self) -> dict[Path, ArrayInfo]:
-        """Every array file of the generation, with what the manifest says of it."""
-        return {path: info for segment in self.segments for path, info in segment.files().items()}
 
     @property
     def num_positions(self) -> int:
         """One more than the largest position; deleted documents keep theirs until a merge."""
-        return int(self.starts[-1])
+        return self._bounds[-1]
 
-    def place(self, position: int) -> tuple[SegmentType, int]:
-        """The segment of a position and the position within it."""
-        if not 0 <= position < self._bounds[-1]:
-            raise InputError(f"position {position} is not in the index, which has {self.num_positions}, from 0 on")
+    def array_files(self) -> dict[Path, ArrayInfo]:
+        """Return every array file of the generation, with the manifest's description of it."""
+        return {path: info for segment in self.segments for path, info in segment.files().items()}
+
+    def locate(self, position: int) -> tuple[SegmentType, int]:
+        """Find the segment of a document, and its local position."""
+        position = position_below(self.num_positions, position)
         number = bisect_right(self._bounds, position) - 1
-        return self.segments[number], int(position) - self._bounds[number]
+        return self.segments[number], position - self._bounds[number]
 
-    def places(self, positions: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
-        """The positions of some, ascending, within each segment."""
+    def local_positions(self, positions: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+        """Split ascending positions into the local positions of each segment."""
         if len(self.segments) == 1:
             return [positions]
         bounds = np.searchsorted(positions, self.starts)
@@ -105,48 +104,78 @@ class StoredSnapshot(ABC, Generic[SegmentType]):
             positions[first:last] - start for start, first, last in zip(self.starts, bounds, bounds[1:], strict=False)
         ]
 
+    def by_segment(
+        self, positions: npt.NDArray[np.int64]
+    ) -> Iterator[tuple[SegmentType, npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+        """Group positions in any order by segment: yield each segment, the rows of its positions, and these as local.
+
+        Row ``i`` stands for ``positions[i]``.
+        """
+        numbers = np.searchsorted(self.starts, positions, side="right") - 1
+        for number in np.unique(numbers).tolist():
+            rows = np.flatnonzero(numbers == number)
+            yield self.segments[number], rows, positions[rows] - self.starts[number]
+
     def find(self, doc_id: str) -> int | None:
-        """The position of a live document."""
-        for start, segment in zip(self.starts, self.segments, strict=False):
-            place = segment.doc_ids.find(doc_id)
-            if place is not None and not segment.deleted[place]:
-                return int(start) + place
+        """Find the position of a live document; None if there is none of this id."""
+        if not isinstance(doc_id, str):
+            raise InputError(f"a document id is a string, found {doc_id!r:.80}")
+        for start, segment in zip(self._bounds, self.segments, strict=False):
+            local_position = segment.doc_ids.find(doc_id)
+            if local_position is not None and not segment.deleted[local_position]:
+                return start + local_position
         return None
 
     def positions(self, doc_ids: Iterable[str]) -> npt.NDArray[np.int64]:
-        """The positions of live documents, in the order of the ids."""
-        found = []
-        for doc_id in doc_ids:
-            if not isinstance(doc_id, str):
-                raise InputError(f"a document id is a string, found {doc_id!r}")
-            place = self.find(doc_id)
-            if place is None:
-                raise InputError(f"the index has no document {doc_id!r}")
-            found.append(place)
-        return np.array(found, dtype=np.int64)
+        """Find the positions of live documents, in the order of the ids; see :func:`positions_of`."""
+        return positions_of(doc_ids, self.find)
 
     def doc_id(self, position: int) -> str:
-        """The id of a document."""
-        segment, place = self.place(position)
-        return segment.doc_ids[place]
+        """Read the id of a document."""
+        segment, local_position = self.locate(position)
+        return segment.doc_ids[local_position]
 
     def doc_ids_of(self, positions: npt.NDArray[np.int64]) -> list[str]:
-        """The ids of some documents."""
+        """Read the ids of several documents."""
         if len(self.segments) == 1:
             return self.segments[0].doc_ids.many(positions)
-        numbers = np.searchsorted(self.starts, positions, side="right") - 1
-        names = np.empty(len(positions), dtype=object)
-        for number in np.unique(numbers):
-            here = numbers == number
-            names[here] = self.segments[number].doc_ids.many(positions[here] - self.starts[number])
-        doc_ids: list[str] = names.tolist()
-        return doc_ids
+        doc_ids = np.empty(len(positions), dtype=object)
+        for segment, rows, local_positions in self.by_segment(positions):
+            doc_ids[rows] = segment.doc_ids.many(local_positions)
+        return list(doc_ids)
 
     def text(self, position: int) -> str | None:
-        """The text of a document, where texts are kept."""
-        segment, place = self.place(position)
-        return segment.text(place)
+        """Read the text of a document; None if the index keeps no texts."""
+        segment, local_position = self.locate(position)
+        return segment.text(local_position)
 
     @abstractmethod
     def _open_segments(self) -> list[SegmentType]:
         """Open the segments of the manifest."""
+
+
+def position_below(num_positions: int, position: int) -> int:
+    """Return a position as an ``int``; an :class:`InputError` says that no document can have it."""
+    position = whole_number("a position", position)
+    if not 0 <= position < num_positions:
+        raise InputError(f"position {position} is not in the index, which has {num_positions}, from 0 on")
+    return position
+
+
+def positions_of(doc_ids: Iterable[str], find: Callable[[str], int | None]) -> npt.NDArray[np.int64]:
+    """Look up the position of each id, in the order of the ids.
+
+    Raises
+    ------
+    InputError
+        It names the first id that ``find`` does not know.
+    """
+    if not isinstance(doc_ids, Iterable):
+        raise InputError(f"give document ids, such as ['d1'], found {doc_ids!r:.80}")
+    positions = []
+    for doc_id in doc_ids:
+        position = find(doc_id)
+        if position is None:
+            raise InputError(f"the index has no document {doc_id!r}")
+        positions.append(position)
+    return np.array(positions, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Checking a whole index: every byte against its checksum, then every array against the others."""
+"""Verification of a whole index: every byte against its checksum, then every array against the others."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.segment import StoredSegment
 from colbert_prf.storage.snapshot import StoredSnapshot
 
-__all__ = ["Verification", "expect", "verify_snapshot", "verify_texts"]
+__all__ = ["Verification", "require", "verify_snapshot", "verify_texts"]
 
 SnapshotType = TypeVar("SnapshotType", bound=StoredSnapshot[Any])
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What was checked and found right: the same for every kind of index."""
+    """The amount of data that was verified, for every kind of index."""
 
     generation: int
     num_files: int
     num_bytes: int
     num_documents: int
     num_vectors: int
-    """Of live documents; one for each where a kind has no vectors for each token."""
+    """The vectors of live documents; one for each document if a kind has no token vectors."""
 
 
-def verify_snapshot(snapshot: SnapshotType, check: Callable[[SnapshotType, Any], None]) -> Verification:
-    """Check everything.
+def verify_snapshot(snapshot: SnapshotType, verify_segment: Callable[[SnapshotType, Any], None]) -> Verification:
+    """Verify one generation.
 
     Parameters
     ----------
     snapshot
         The generation.
-    check
+    verify_segment
         Takes the snapshot and each of its segments, and refuses arrays that contradict each other.
 
     Raises
     ------
     IndexFormatError
-        Naming the first file that is not as it was written, or contradicts another.
+        It names the first file that has changed since it was written, or contradicts another.
     """
     files = snapshot.array_files()
     for path, info in files.items():
         check_array(path, info)
     for segment in snapshot.segments:
         segment.doc_ids.check()
-        check(snapshot, segment)
+        verify_segment(snapshot, segment)
     _verify_live_ids(snapshot)
     manifest = snapshot.manifest
     num_bytes = snapshot.layout.manifest.stat().st_size + sum(info.num_bytes for info in files.values())
@@ -60,22 +60,21 @@ def verify_snapshot(snapshot: SnapshotType, check: Callable[[SnapshotType, Any],
 
 
 def verify_texts(segment: StoredSegment, *, texts: bool) -> None:
-    """Read every text, if the settings say that there are any, and refuse texts that they deny."""
-    found = segment.has_texts
-    message = f"the settings say texts={texts}, the segment has texts: {found}"
-    expect(found == texts, segment, "texts_blocks", message)
+    """Read every text, and refuse a segment that has texts and should not, or the reverse."""
+    message = f"the settings say texts={texts}, the segment has texts: {segment.has_texts}"
+    require(segment.has_texts == texts, segment, "texts_blocks", message)
     for position in range(len(segment)):
         segment.text(position)
 
 
-def expect(condition: bool, segment: StoredSegment, name: str, message: str) -> None:
-    """Refuse an array that is not as it must be."""
+def require(condition: bool, segment: StoredSegment, name: str, message: str) -> None:
+    """Raise an :class:`IndexFormatError` about an array of a segment unless a condition holds."""
     if not condition:
         raise IndexFormatError(message, path=IndexLayout.array(segment.folder, name))
 
 
 def _verify_live_ids(snapshot: StoredSnapshot[Any]) -> None:
-    """Refuse an id that two segments have and neither has deleted; within a segment :meth:`Identifiers.check` looks."""
+    """Refuse an id that is live in two segments; :meth:`Identifiers.check` looks within a segment."""
     if len(snapshot.segments) < 2:
         return
     seen = SeenIds()

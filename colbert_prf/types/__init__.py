@@ -1,10 +1,11 @@
-"""The frozen values that travel between the rooms: what an encoder gives, what a search returns."""
+"""Frozen values that travel between the rooms: encoded texts, rankings, expansions and explanations."""
 
 from colbert_prf.types.encoded import EncodedDocument, EncodedQuery, TokenIds, Vectors, Weights
 from colbert_prf.types.expansion import Expansion, ExpansionVector
 from colbert_prf.types.explanation import Explanation, Match
 from colbert_prf.types.hits import Hit, Hits
 from colbert_prf.types.ranking import Ranking
+from colbert_prf.types.terms import TermExpansion, TermExplanation, TermMatch
 
 __all__ = [
     "EncodedDocument",
@@ -16,6 +17,9 @@ __all__ = [
     "Hits",
     "Match",
     "Ranking",
+    "TermExpansion",
+    "TermExplanation",
+    "TermMatch",
     "TokenIds",
     "Vectors",
     "Weights",

@@ -13,21 +13,22 @@ __all__ = ["Expansion", "ExpansionVector"]
 
 @dataclass(frozen=True)
 class ExpansionVector:
-    """What a person wants to know of one vector that feedback added to a query.
+    """What a person wants to know about one vector that feedback added to a query.
 
     Parameters
     ----------
     token_id
-        The token it most likely stands for.
+        The token that the vector most likely stands for.
     likely
-        Tokens it may stand for with their probability P(t|υ), ``token_id`` first: those of the nearest document
-        vectors, or of its cluster where the vector is a document's own.
+        The tokens that the vector may stand for, each with its probability P(t|υ), ``token_id`` first. They are the
+        tokens of the nearest document vectors, or those of the cluster if the vector is a document's own.
     sigma
-        How much the token tells documents apart.
+        σ: how well the token discriminates between documents.
     weight
-        Of the vector in the expanded query.
+        The weight of the vector in the expanded query.
     sources
-        The feedback vectors it stands for: the document of each and its place among the document's vectors.
+        The feedback vectors that the vector stands for: the document of each, and its position among the vectors of
+        the document.
     """
 
     token_id: int
@@ -44,16 +45,16 @@ class ExpansionVector:
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """A query with the vectors feedback added to it.
+    """A query with the vectors that feedback added to it.
 
     Parameters
     ----------
     query
-        The expanded query: the vectors of the original, then those added.
+        The expanded query: the vectors of the original, then the added ones.
     vectors
-        One for each vector added, in their order.
+        A description of each added vector, in their order.
     feedback
-        Ids of the documents it learned from, best first.
+        Ids of the feedback documents, best first.
 
     Examples
     --------
@@ -73,11 +74,11 @@ class Expansion:
 
     @property
     def num_original(self) -> int:
-        """Vectors of the query before it was expanded."""
+        """The number of vectors of the original query."""
         return len(self.query) - len(self.vectors)
 
     @cached_property
     def share(self) -> float:
-        """Of the weight of the expanded query, how much the vectors added have."""
+        """The part of the expanded query's total weight that the added vectors have, from 0 to 1."""
         weights: list[float] = self.query.weights.tolist()
         return sum(weights[self.num_original :]) / max(sum(weights), 1e-30)

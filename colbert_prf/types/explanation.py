@@ -9,18 +9,18 @@ __all__ = ["Explanation", "Match"]
 
 @dataclass(frozen=True)
 class Match:
-    """What one query vector found in a document: the token it is most similar to.
+    """The document token that is most similar to one query vector.
 
     Parameters
     ----------
     query_token_id
         The token of the query vector.
     token_id, position
-        The matched token of the document, and where among its vectors it stands.
+        The matched token of the document, and its position among the vectors of the document.
     similarity
-        Of the two vectors.
+        The inner product of the two vectors.
     weight
-        Of the query vector.
+        The weight of the query vector.
     """
 
     query_token_id: int
@@ -31,7 +31,7 @@ class Match:
 
     @property
     def contribution(self) -> float:
-        """What this match gives to the score."""
+        """The part of the score that comes from this match."""
         return self.weight * self.similarity
 
 

@@ -9,42 +9,39 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, overload
 
 from colbert_prf.errors import InputError, MissingExtraError
-from colbert_prf.terms import TermExpansion
 from colbert_prf.types.encoded import EncodedQuery
 from colbert_prf.types.expansion import Expansion
 from colbert_prf.types.hits import Hit, Hits
+from colbert_prf.types.terms import TermExpansion
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Ranking"]
 
-
-SHOWN = 3
-"""Hits that the ``repr`` of a ranking shows."""
+HITS_IN_REPR = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking:
     """The answer to one query: hits from best to worst, and how long each stage took.
 
-    ``ranking[0]`` is the best hit, ``ranking[:3]`` the ranking of the best three; ``len`` and iteration are those of
-    the hits.
+    A ranking is a sequence of its hits: ``ranking[0]`` is the best hit, ``ranking[:3]`` the ranking of the best three.
 
     Parameters
     ----------
     query
-        The query as it was searched: encoded, or the text where a system searches without ColBERT's vectors.
+        The query as it was searched: encoded, or the text if the system searches without ColBERT's vectors.
     hits
-        From best to worst; equal scores are in index order.
+        From best to worst; hits of equal score are in index order.
     timings
-        Seconds per stage, in the order the stages ran.
+        Seconds per stage, in the order in which the stages ran.
     expansion
-        What feedback added to the query, where it was asked for.
+        What feedback added to the query, if the search used feedback.
     read_before
-        Gives the ranking before feedback, which :attr:`before` keeps.
+        Returns the ranking before feedback; :attr:`before` calls it once.
     term_expansion
-        What feedback made of a query of terms, where a lexical system was asked for it.
+        The query of terms before and after feedback, if a lexical system used feedback.
 
     Examples
     --------
@@ -80,11 +77,11 @@ class Ranking:
         return self.hits[rank]
 
     def __repr__(self) -> str:
-        shown = [f"{hit.doc_id!r} {hit.score:.3f}" for hit in self.hits[:SHOWN]]
-        more = ["…"] if len(self) > SHOWN else []
+        hits = [f"{hit.doc_id!r} {hit.score:.3f}" for hit in self.hits[:HITS_IN_REPR]]
+        ellipsis = ["…"] if len(self) > HITS_IN_REPR else []
         count = f"{len(self)} hit{'' if len(self) == 1 else 's'}"
         added = f"; {len(self.expansion)} vectors added" if self.expansion is not None else ""
-        return f"Ranking({count}{': ' if shown else ''}{', '.join(shown + more)}{added})"
+        return f"Ranking({count}{': ' if hits else ''}{', '.join(hits + ellipsis)}{added})"
 
     @property
     def doc_ids(self) -> list[str]:
@@ -98,13 +95,13 @@ class Ranking:
 
     @property
     def texts(self) -> list[str | None]:
-        """The texts, from best to worst; None where the index keeps none."""
+        """The texts, from best to worst; None if the index keeps no texts."""
         return [hit.text for hit in self.hits]
 
     def to_run(self, query_id: str) -> dict[str, dict[str, float]]:
-        """The scores by document id under a query id: a run of one query.
+        """Return the ranking as a run of one query: the scores by document id, under the query id.
 
-        Runs join with ``|``; :func:`~colbert_prf.evaluation.evaluate` and :func:`~colbert_prf.datasets.write_run` take
+        Join runs with ``|``; :func:`~colbert_prf.evaluation.evaluate` and :func:`~colbert_prf.datasets.write_run` take
         them.
 
         >>> Ranking("fish", (Hit("d1", 0.9),)).to_run("q1") | Ranking("bank", (Hit("d2", 0.5),)).to_run("q2")
@@ -113,12 +110,12 @@ class Ranking:
         return {query_id: dict(zip(self.doc_ids, self.scores, strict=True))}
 
     def to_frame(self) -> pd.DataFrame:
-        """A pandas data frame: ``rank`` from 1, ``doc_id``, ``score``, ``text`` and ``metadata``.
+        """Return a pandas data frame: ``rank`` from 1, ``doc_id``, ``score``, ``text`` and ``metadata``.
 
         Raises
         ------
         MissingExtraError
-            Without pandas.
+            If pandas is not installed.
         """
         try:
             import pandas as pd
@@ -136,12 +133,12 @@ class Ranking:
 
     @property
     def encoded_query(self) -> EncodedQuery:
-        """The query as it was searched, of a ranking made with ColBERT's vectors."""
+        """The encoded query; an :class:`InputError` if the ranking was made without ColBERT's vectors."""
         if isinstance(self.query, str):
             raise InputError("the ranking was made without ColBERT's vectors: its query is a text")
         return self.query
 
     @cached_property
     def before(self) -> Ranking | None:
-        """The ranking before feedback, where there was any."""
+        """The ranking before feedback; None if the search used none."""
         return self.read_before() if self.read_before is not None else None

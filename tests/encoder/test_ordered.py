@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from colbert_prf.encoder.ordered import WAITING_PER_THREAD, ordered_map
+from colbert_prf.encoder.ordered import PENDING_PER_THREAD, ordered_map
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
@@ -37,7 +37,7 @@ def test_items_are_read_as_needed():
     results = ordered_map(abs, items(), threads=2)
     next(results)
     results.close()
-    assert len(read) == 2 * WAITING_PER_THREAD
+    assert len(read) == 2 * PENDING_PER_THREAD
 
 
 def test_an_error_comes_out_where_it_happened():

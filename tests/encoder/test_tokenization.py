@@ -55,7 +55,7 @@ def test_skipped_tokens_are_seen_by_the_network_but_get_no_vector():
     assert ids.tolist() == [1, 6, 8, 7, 2]
     assert attention.tolist() == [1] * 5
     assert kept.tolist() == [True, True, False, True, True]
-    assert tokenization(skip_tokens=(",",)).query("gold , fish").kept.all()
+    assert tokenization(skip_tokens=(",",)).query("gold , fish").has_vector.all()
 
 
 def test_both_sides_keep_their_own_length_in_any_order():
@@ -102,6 +102,6 @@ def test_spans_show_each_token_and_its_word_in_the_text(encoder):
 @pytest.mark.parametrize("text", ["", "  a\tb ", "[MASK] in a text", "gold\ud800fish", "long " * 300])
 def test_spans_are_of_the_tokens_that_get_a_vector(encoder, text):
     spans, tokenized = encoder.tokenization.spans(text), encoder.tokenization.document(text)
-    assert spans.token_ids.tolist() == tokenized.input_ids[tokenized.kept].tolist()
+    assert spans.token_ids.tolist() == tokenized.input_ids[tokenized.has_vector].tolist()
     assert spans.tokens.shape == spans.words.shape == (len(spans.token_ids), 2)
     assert spans.tokens.max() <= len(text)

@@ -61,8 +61,9 @@ def test_a_row_is_built_from_its_parameters(make_context):
     context = make_context(entry, Entry("E2E", "colbert"))
     built = context.system("PRF")
     assert isinstance(built, Searcher)
-    assert (built.feedback.clusters, built.feedback.expansion_vectors, built.feedback.rerank) == (4, 4, True)
-    assert (built.threads, built.probes, built.rescore) == (1, None, None)
+    feedback = built.options.feedback
+    assert (feedback.clusters, feedback.expansion_vectors, feedback.rerank) == (4, 4, True)
+    assert (built.options.threads, built.options.probes, built.options.rescore) == (1, None, None)
     assert context.system("PRF") is built
     assert context.system("E2E").index is built.index
 

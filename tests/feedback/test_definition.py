@@ -9,7 +9,7 @@ import pytest
 
 from colbert_prf import ColbertPRF, MemoryIndex, Searcher
 from colbert_prf.feedback.definition import learn_definition
-from colbert_prf.kernels.lloyd import kmeans
+from colbert_prf.kernels.kmeans import kmeans
 
 
 def everything(index):

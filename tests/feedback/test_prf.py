@@ -184,7 +184,7 @@ def test_passages_that_are_alike_give_each_vector_once(plane):
 
 @pytest.mark.parametrize("clustering", ["kmeans", "kmeans-closest", "kmedoids"])
 def test_of_very_many_feedback_vectors_a_sample_is_clustered(memory, goldfish, monkeypatch, clustering):
-    monkeypatch.setattr("colbert_prf.kernels.distances.MAX_VECTORS", 30)
+    monkeypatch.setattr("colbert_prf.kernels.seeding.MAX_VECTORS", 30)
     feedback = ColbertPRF(clusters=8, expansion_vectors=8, clustering=clustering)
     one, two = (Searcher(memory).search(goldfish, feedback=feedback).expansion for _ in range(2))
     assert one.vectors == two.vectors

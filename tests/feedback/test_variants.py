@@ -135,5 +135,5 @@ class TestCentroidPRF:
 
 
 def _codes(index, position: int):
-    segment, place = index.snapshot.place(position)
+    segment, place = index.snapshot.locate(position)
     return np.asarray(segment.columns["codes"][segment.offsets[place] : segment.offsets[place + 1]])

@@ -131,6 +131,13 @@ def test_codes_are_the_nearest_of_all_centroids(codec):
     assert codec.encode(vectors)["codes"].tolist() == distances.argmin(axis=1).tolist()
 
 
+def test_scores_are_products_with_the_centroids(codec):
+    vectors = unit_vectors(5, seed=2)
+    scores = codec.scores(vectors)
+    assert scores[:, :5] == pytest.approx(codec.centroids @ codec.pad(vectors).T, abs=1e-6)
+    assert not scores[:, 5:].any()
+
+
 def test_the_same_seed_gives_the_same_codec():
     vectors = unit_vectors(300)
     first, second, other = (Codec.train(vectors, num_vectors_expected=300, bits=2, seed=seed) for seed in (1, 1, 2))

@@ -39,10 +39,10 @@ def some_ids() -> list[str]:
 def test_the_vectors_of_documents(pair):
     disk, memory = (each.vectors_of(each.positions(some_ids())) for each in pair)
     assert disk.vectors == pytest.approx(memory.vectors, abs=0.01)
-    for name in ("token_ids", "documents", "places"):
+    for name in ("token_ids", "documents", "token_positions"):
         assert getattr(disk, name).tolist() == getattr(memory, name).tolist()
     snapshot = pair[0]
-    codes = [snapshot.place(int(position)) for position in snapshot.positions(some_ids())]
+    codes = [snapshot.locate(int(position)) for position in snapshot.positions(some_ids())]
     expected = [
         code
         for segment, place in codes

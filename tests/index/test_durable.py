@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from colbert_prf.storage.durable import write_whole
+from colbert_prf.storage.durable import write_atomically
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def journal(monkeypatch):
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc to name a descriptor")
 def test_a_file_is_synced_before_it_gets_its_name_and_the_name_after(tmp_path, journal):
-    write_whole(tmp_path / "a", b"x")
+    write_atomically(tmp_path / "a", b"x")
     assert journal == [("sync", "a.new"), ("rename", "a"), ("sync", tmp_path.name)]
 
 
@@ -50,12 +50,12 @@ def test_everything_a_manifest_names_is_synced_before_it(index, make_documents, 
 
 
 def test_the_old_content_stays_when_writing_fails(tmp_path, monkeypatch):
-    write_whole(tmp_path / "a", b"old")
+    write_atomically(tmp_path / "a", b"old")
 
     def full(descriptor: int) -> None:
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="disk full"):
-        write_whole(tmp_path / "a", b"new")
+        write_atomically(tmp_path / "a", b"new")
     assert (tmp_path / "a").read_bytes() == b"old"

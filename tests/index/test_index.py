@@ -290,7 +290,7 @@ def test_a_full_disk_is_told_and_leaves_the_index_as_it_was(index, tmp_path, mon
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "write_array", full)
+        patch.setattr(store, "write_arrays", full)
         with pytest.raises(StorageError, match="delete: No space left on device; what was there before is whole"):
             index.delete(["d1"])
     assert contents(Index.open(tmp_path / "my.index")) == before

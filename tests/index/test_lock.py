@@ -10,14 +10,14 @@ import pytest
 from colbert_prf import Index
 from colbert_prf.errors import IndexLockedError, StorageError
 from colbert_prf.storage.layout import IndexLayout
-from colbert_prf.storage.lock import writing
+from colbert_prf.storage.lock import writer_lock
 
 HOLD = """
 import sys, time
 from pathlib import Path
 from colbert_prf.storage.layout import IndexLayout
-from colbert_prf.storage.lock import writing
-with writing(IndexLayout(Path(sys.argv[1])), "hold"):
+from colbert_prf.storage.lock import writer_lock
+with writer_lock(IndexLayout(Path(sys.argv[1])), "hold"):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -59,7 +59,7 @@ def test_a_killed_writer_holds_nothing(index, other_writer):
 
 def test_another_index_of_the_same_process_is_another_writer(index, tmp_path):
     with (
-        writing(IndexLayout(tmp_path / "my.index"), "test"),
+        writer_lock(IndexLayout(tmp_path / "my.index"), "test"),
         pytest.raises(IndexLockedError, match=f"process {os.getpid()}"),
     ):
         index.delete(["d1"])
@@ -74,14 +74,14 @@ def test_an_unreadable_note_is_no_problem(index, other_writer, tmp_path):
 
 def test_the_lock_is_released_after_an_error(tmp_path):
     layout = IndexLayout(tmp_path)
-    with pytest.raises(KeyError), writing(layout, "fail"):
+    with pytest.raises(KeyError), writer_lock(layout, "fail"):
         raise KeyError
-    with writing(layout, "again"):
+    with writer_lock(layout, "again"):
         assert layout.writer.exists()
     assert not layout.writer.exists()
 
 
 def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path):
     (tmp_path / "writer.lock").mkdir()
-    with pytest.raises(StorageError, match="cannot be written to"), writing(IndexLayout(tmp_path), "test"):
+    with pytest.raises(StorageError, match="cannot be written to"), writer_lock(IndexLayout(tmp_path), "test"):
         pass

@@ -36,12 +36,27 @@ def test_vectors_made_elsewhere():
     assert index.score(query) == pytest.approx([0.6, 0.6])
 
 
+def test_equally_near_tokens_come_in_their_order():
+    """Products 1, .6, 1 and 0 with (1, 0)."""
+    index = MemoryIndex(["a", "b"], [document((1, 0), (0.6, 0.8), (1, 0)), document((0, 1))])
+    near = index.nearest_tokens(np.array([[1, 0]], np.float32), 3)
+    assert near.token_ids.tolist() == [[0, 2, 1]]
+    assert near.similarities.ravel() == pytest.approx([1, 1, 0.6])
+
+
+def test_where_there_are_fewer_tokens_than_asked_for_the_rest_is_marked():
+    index = MemoryIndex(["a"], [document((1, 0))])
+    near = index.nearest_tokens(np.eye(2, dtype=np.float32), 3)
+    assert near.token_ids.tolist() == [[0, -1, -1], [0, -1, -1]]
+    assert near.similarities.tolist() == [[1, -np.inf, -np.inf], [0, -np.inf, -np.inf]]
+
+
 @pytest.mark.parametrize(
     ("doc_ids", "documents", "texts", "message"),
     [
         ([], [], None, "at least one document"),
-        (["a"], [document((1, 0)), document((1, 0))], None, "found 1 ids, 2 documents"),
-        (["a"], [document((1, 0))], ["x", "y"], "1 documents and 2 texts"),
+        (["a"], [document((1, 0)), document((1, 0))], None, "found 1 ids of 2 documents"),
+        (["a"], [document((1, 0))], ["x", "y"], "found 2 texts of 1 documents"),
         (["a", "a"], [document((1, 0)), document((1, 0))], None, "'a' was given twice"),
         (
             ["a", "b"],

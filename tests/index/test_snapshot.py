@@ -89,4 +89,6 @@ def test_lists_name_the_documents_of_each_centroid(index):
             for document in range(len(segment))
             if code in segment.columns["codes"][segment.offsets[document] : segment.offsets[document + 1]]
         ]
-        assert segment.documents_with(code).tolist() == expected
+        assert np.flatnonzero(segment.documents_with_any(np.array([code]))).tolist() == expected
+        documents, starts = segment.postings()
+        assert documents[starts[code] : starts[code + 1]].tolist() == expected

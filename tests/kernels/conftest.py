@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from colbert_prf.kernels import residuals
-from colbert_prf.kernels.centroids import nearest_definition
-from colbert_prf.kernels.exact import PackedVectors
+from colbert_prf.kernels.assignment import nearest_definition
+from colbert_prf.kernels.packed import PackedVectors
+from colbert_prf.kernels.residual_encoding import encode_definition, train
+from colbert_prf.kernels.residuals import ResidualCodec
 
 DIMS = [16, 48, 128, 768]
 """One chunk of sixteen dimensions, an odd number of them, a power of two, and the size of BERT."""
@@ -23,7 +24,7 @@ NUM_QUERY_VECTORS = [1, 9, 16, 57]
 class Collection(NamedTuple):
     vectors: np.ndarray
     centroids: np.ndarray
-    codec: residuals.ResidualCodec
+    codec: ResidualCodec
     store: PackedVectors
     documents: np.ndarray
 
@@ -44,8 +45,8 @@ def make_collection(dim: int, bits: int, num_documents: int = 37, num_centroids:
     vectors = unit_vectors(random, offsets[-1], dim)
     centroids = 0.6 * unit_vectors(random, num_centroids, dim)
     codes = nearest_definition(vectors, centroids).astype(np.uint16)
-    codec = residuals.train(vectors, centroids, codes, bits)
-    packed, scales = residuals.encode_definition(vectors, centroids, codes, codec)
+    codec = train(vectors, centroids, codes, bits)
+    packed, scales = encode_definition(vectors, centroids, codes, codec)
     store = PackedVectors(codes, packed, scales, offsets)
     return Collection(vectors, centroids, codec, store, np.arange(num_documents))
 

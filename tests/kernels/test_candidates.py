@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from colbert_prf.kernels.candidates import (
     candidates,
-    candidates_definition,
     list_sums,
     list_sums_definition,
     probed_centroids,
@@ -21,8 +20,8 @@ NUM_CENTROIDS = 20
 @pytest.mark.parametrize("probes", [1, 4, NUM_CENTROIDS, 10 * NUM_CENTROIDS])
 def test_probing_equals_its_definition(num_query_vectors, probes):
     values = np.random.default_rng(0).integers(0, 256, (NUM_CENTROIDS, 64)).astype(np.uint8)
-    found = probed_centroids(values, num_query_vectors, probes)
-    assert np.array_equal(found, probed_centroids_definition(values, num_query_vectors, probes))
+    expected = probed_centroids_definition(values, num_query_vectors, probes)
+    assert np.array_equal(probed_centroids(values, num_query_vectors, probes), expected)
 
 
 def test_probing_by_hand():
@@ -39,10 +38,8 @@ def test_candidates_are_the_documents_of_the_centroids(lengths, seed):
     codes = random.integers(0, NUM_CENTROIDS, offsets[-1]).astype(np.uint16)
     lists, list_offsets = encode_postings(codes, offsets, NUM_CENTROIDS)
     for chosen in (np.empty(0, np.int64), np.array([3]), np.array([0, 7, 19])):
-        found = candidates(lists, list_offsets, chosen, len(lengths))
-        by_hand = [bool(set(codes[offsets[d] : offsets[d + 1]]) & set(chosen)) for d in range(len(lengths))]
-        assert found.tolist() == by_hand
-        assert candidates_definition(lists, list_offsets, chosen, len(lengths)).tolist() == by_hand
+        expected = [bool(set(codes[offsets[d] : offsets[d + 1]]) & set(chosen)) for d in range(len(lengths))]
+        assert candidates(lists, list_offsets, chosen, len(lengths)).tolist() == expected
 
 
 @given(lengths=st.lists(st.integers(0, 9), min_size=1, max_size=400), seed=st.integers(0, 99))
@@ -53,11 +50,11 @@ def test_a_document_has_the_sum_of_the_values_of_its_lists(lengths, seed):
     lists, list_offsets = encode_postings(codes, offsets, NUM_CENTROIDS)
     for chosen in (np.empty(0, np.int64), np.array([3]), np.array([0, 7, 19])):
         values = random.random(len(chosen), np.float32)
-        found = list_sums(lists, list_offsets, chosen, values, len(lengths))
-        of_code = dict(zip(chosen.tolist(), values.tolist(), strict=True))
-        own = [set(codes[offsets[d] : offsets[d + 1]].tolist()) for d in range(len(lengths))]
-        assert found.tolist() == pytest.approx([sum(of_code.get(code, 0.0) for code in some) for some in own])
-        assert np.array_equal(found, list_sums_definition(lists, list_offsets, chosen, values, len(lengths)))
+        sums = list_sums(lists, list_offsets, chosen, values, len(lengths))
+        value_of = dict(zip(chosen.tolist(), values.tolist(), strict=True))
+        codes_of = [set(codes[offsets[d] : offsets[d + 1]].tolist()) for d in range(len(lengths))]
+        assert sums.tolist() == pytest.approx([sum(value_of.get(code, 0.0) for code in some) for some in codes_of])
+        assert np.array_equal(sums, list_sums_definition(lists, list_offsets, chosen, values, len(lengths)))
 
 
 def test_documents_far_apart_take_several_bytes():

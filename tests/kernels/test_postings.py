@@ -27,10 +27,10 @@ def test_lists_are_the_documents_of_each_code(documents, spread):
     lengths[::spread] = [len(codes) for codes in documents]
     codes = np.array([code for document in documents for code in document], dtype=np.uint16)
     lists, list_offsets = encode_postings(codes, np.concatenate([[0], np.cumsum(lengths)]), 10)
-    found, starts = decode_postings(lists, list_offsets)
+    numbers, starts = decode_postings(lists, list_offsets)
     for code in range(10):
         expected = [number * spread for number, document in enumerate(documents) if code in document]
-        assert found[starts[code] : starts[code + 1]].tolist() == expected
+        assert numbers[starts[code] : starts[code + 1]].tolist() == expected
         alone = lists[list_offsets[code] : list_offsets[code + 1]]
         assert decode_postings(alone, np.array([0, len(alone)]))[0].tolist() == expected
 

@@ -12,10 +12,11 @@ import pytest
 
 PROCESSORS = {"x86-64": "", "haswell": "+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+avx,+avx2,+fma,+f16c,+bmi,+bmi2"}
 TESTS = (
-    "test_byte_products.py",
-    "test_distances.py",
-    "test_exact.py",
+    "test_seeding.py",
+    "test_packed.py",
     "test_interaction.py",
+    "test_simd.py",
+    "test_stored.py",
 )
 
 

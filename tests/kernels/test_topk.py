@@ -28,8 +28,8 @@ def test_many_scores_equal_a_stable_sort(seed, levels, k):
 def test_nothing_is_made_up_where_scores_are_no_numbers(count):
     scores = np.arange(5000, dtype=np.float32)
     scores[:count] = np.nan
-    found = best(scores, 50)
-    assert set(found.tolist()) <= set(range(count, 5000))
+    positions = best(scores, 50)
+    assert set(positions.tolist()) <= set(range(count, 5000))
 
 
 def test_what_is_no_number_comes_last_and_doubles_are_sorted_whole():

@@ -36,7 +36,8 @@ def test_scores_stretched_by_query_are_added(index, queries):
     stretch = pt.pipelines.PerQueryMaxMinScoreTransformer()
     mixed = by_query(((index.prf() >> stretch) + (index.end_to_end() >> stretch))(queries))
     for found in mixed.values():
-        assert 0 <= min(found.values()) <= max(found.values()) <= 2
+        assert min(found.values()) >= 0
+        assert max(found.values()) <= 2 + 1e-9, "twice the best of one query, but for rounding"
 
 
 def test_reciprocal_ranks_are_those_of_the_library(index, queries):

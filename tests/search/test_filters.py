@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Index, InputError, MemoryIndex, Searcher
-from colbert_prf.search.engine import FEW_ALLOWED
+from colbert_prf.search.candidates import FEW_ALLOWED
 from colbert_prf.search.filters import filter_mask, parse_filter
 from colbert_prf.storage.fields import Fields
 

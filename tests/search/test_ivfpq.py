@@ -12,7 +12,7 @@ import pytest
 
 from colbert_prf import EncodedDocument, EncodedQuery, Index, InputError, MemoryIndex, Searcher
 from colbert_prf.search import ivfpq as paper
-from colbert_prf.search.effort import Effort
+from colbert_prf.search.budget import Execution
 from colbert_prf.search.ivfpq import PaperEngine
 
 NUM_DOCUMENTS, DIM, EVERYTHING = 300, 20, 1_000_000
@@ -80,9 +80,10 @@ def searcher(index) -> Searcher:
 
 
 def test_with_every_list_and_vector_the_ranking_is_exact(index):
-    engine, effort = PaperEngine(nearest=EVERYTHING), Effort(probes=EVERYTHING, rescore=1)
+    engine = PaperEngine(nearest=EVERYTHING)
     for seed in range(5):
-        found = engine.find(index.snapshot, query(seed), NUM_DOCUMENTS - 1, effort)
+        found = engine.scored(index.snapshot, query(seed), NUM_DOCUMENTS - 1, EVERYTHING, Execution())
+        found = found.top(NUM_DOCUMENTS - 1)
         expected = ranked(index, query(seed))[:-1]
         assert [index.doc_id(int(p)) for p in found.positions] == [doc_id for doc_id, _ in expected]
         assert found.scores.tolist() == pytest.approx([score for _, score in expected], abs=1e-4)
@@ -105,8 +106,8 @@ def test_candidates_have_one_of_the_nearest_vectors(index, built, probes, neares
             nearness = np.where(probed, decoded @ asked, -np.inf)
             expected |= set(owners[np.argsort(-nearness)[: min(nearest, int(probed.sum()))]].tolist())
         assert 10 < len(expected) < NUM_DOCUMENTS
-        effort = Effort(probes=probes, rescore=1)
-        found = PaperEngine(nearest=nearest).find(index.snapshot, query(seed), len(expected), effort)
+        engine = PaperEngine(nearest=nearest)
+        found = engine.scored(index.snapshot, query(seed), len(expected), probes, Execution())
         assert set(found.positions.tolist()) == expected
 
 

@@ -21,12 +21,12 @@ from colbert_prf import (
     Ranking,
     Searcher,
 )
-from colbert_prf.kernels import lloyd
-from colbert_prf.search import effort as efforts
-from colbert_prf.search import engine
-from colbert_prf.search.effort import Effort
-from colbert_prf.search.engine import begin
-from colbert_prf.search.first_pass import CompressedPass
+from colbert_prf.kernels import kmeans as kmeans_module
+from colbert_prf.search import budget as budgets
+from colbert_prf.search import first_pass
+from colbert_prf.search.budget import Budget, Execution
+from colbert_prf.search.candidates import StoredCandidates, find_candidates
+from colbert_prf.search.first_pass import PrunedPass
 
 DIM, NUM_DOCUMENTS = 16, 300
 METHOD = ColbertPRF(feedback_docs=3, clusters=8, expansion_vectors=5)
@@ -72,7 +72,7 @@ def learned(ranking: Ranking) -> list[tuple[int, float]]:
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_learning_early_is_learning_from_the_first_pass(searcher, threads, monkeypatch):
     """Where so few documents are scored early, often another turns out to be better: then it learns again."""
-    monkeypatch.setattr(engine, "SCORED_EARLY", 15)
+    monkeypatch.setattr(first_pass, "SCORED_EARLY", 15)
     wrong, snapshot = 0, searcher.index.snapshot
     for seed in range(20):
         before = searcher.search(asked(seed), k=200)
@@ -81,7 +81,9 @@ def test_learning_early_is_learning_from_the_first_pass(searcher, threads, monke
         assert after.before.doc_ids == before.doc_ids
         assert [hit.score for hit in after.before] == [hit.score for hit in before]
         assert learned(after) == [(vector.token_id, vector.weight) for vector in expansion.vectors]
-        early = begin(snapshot, asked(seed), 200, Effort(None, NUM_DOCUMENTS), early=3).best(3).positions
+        budget = Budget(None, NUM_DOCUMENTS)
+        candidates = find_candidates(snapshot, asked(seed), 200, budget)
+        early = PrunedPass(candidates, 200, budget, early=3).best(3).positions
         wrong += snapshot.doc_ids_of(early) != before.doc_ids[:3]
     assert wrong or len(snapshot.segments) > 1
 
@@ -108,7 +110,7 @@ def test_many_threads_may_search_with_feedback_at_once(searcher):
 
 
 def test_k_means_runs_few_frames_below_a_search(searcher, documents, query, monkeypatch):
-    depths, kmeans = [], lloyd.kmeans
+    depths, kmeans = [], kmeans_module.kmeans
 
     def counted(*arguments, **settings):
         frame, depth = sys._getframe(), 0
@@ -117,7 +119,7 @@ def test_k_means_runs_few_frames_below_a_search(searcher, documents, query, monk
         depths.append(depth)
         return kmeans(*arguments, **settings)
 
-    monkeypatch.setattr(lloyd, "kmeans", counted)
+    monkeypatch.setattr(kmeans_module, "kmeans", counted)
     for other in (searcher, Searcher(MemoryIndex.create_from_vectors(documents))):
         other.search(query, feedback=METHOD)
     assert len(depths) >= 2
@@ -126,17 +128,17 @@ def test_k_means_runs_few_frames_below_a_search(searcher, documents, query, monk
 
 def test_a_ranking_does_not_keep_its_first_pass(searcher, query, monkeypatch):
     """Whoever collects rankings keeps k positions and scores of each, not every candidate."""
-    kept, original = [], CompressedPass.__init__
+    kept, original = [], PrunedPass.__init__
 
-    def watched(self, *arguments, **settings):
-        original(self, *arguments, **settings)
-        first = self._started.first
-        kept.extend(map(weakref.ref, (self, first, first.values.values, first.approximate[0])))
+    def watched(self, candidates, *arguments, **settings):
+        assert isinstance(candidates, StoredCandidates)
+        original(self, candidates, *arguments, **settings)
+        kept.extend(map(weakref.ref, (self, candidates, candidates.stored.centroid_bytes.values)))
 
-    monkeypatch.setattr(CompressedPass, "__init__", watched)
+    monkeypatch.setattr(PrunedPass, "__init__", watched)
     ranking = searcher.search(query, k=10, feedback=METHOD)
     gc.collect()
-    assert [reference() for reference in kept] == [None] * 4
+    assert [reference() for reference in kept] == [None] * 3
     assert ranking.before.doc_ids == searcher.search(query, k=10).doc_ids
 
 
@@ -158,12 +160,12 @@ def test_stages_stand_in_the_order_they_begin_in(searcher, query):
 
 def test_a_stage_that_goes_on_later_counts_once(monkeypatch):
     clock = iter([0.0, 1.0, 4.0, 10.0])  # from 0 to 1, and from 4 to 10
-    monkeypatch.setattr(efforts, "perf_counter", lambda: next(clock))
-    tried = Effort(probes=None, rescore=1)
+    monkeypatch.setattr(budgets, "perf_counter", lambda: next(clock))
+    execution = Execution()
     for _ in range(2):
-        with tried.stage("maxsim"):
+        with execution.stage("maxsim"):
             pass
-    assert tried.timings == {"maxsim": 7.0}
+    assert execution.timings == {"maxsim": 7.0}
 
 
 def test_fewer_documents_than_are_learned_from(searcher, query):

@@ -44,9 +44,9 @@ def test_defaults_hold_for_every_search_that_does_not_say_otherwise(searcher):
 
 def test_other_defaults_leave_the_searcher_as_it_was(searcher):
     changed = searcher.with_defaults(k=1, feedback="prf")
-    assert (changed.k, changed.feedback) == (1, ColbertPRF())
-    assert (searcher.k, searcher.feedback) == (10, None)
-    assert changed.with_defaults(feedback=None).k == 1
+    assert (changed.options.k, changed.options.feedback) == (1, ColbertPRF())
+    assert (searcher.options.k, searcher.options.feedback) == (10, None)
+    assert changed.with_defaults(feedback=None).options.k == 1
     changed.close()
     assert len(searcher.search("tank")) == 3
     with pytest.raises(

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Expansion, Index, MemoryIndex, Searcher
-from colbert_prf.search.effort import Effort
-from colbert_prf.search.engine import first_pass
-from colbert_prf.search.second_pass import added_vectors, default_keep, find_again, score_again
+from colbert_prf.search.budget import Budget, Execution, default_keep
+from colbert_prf.search.candidates import StoredCandidates, find_candidates
+from colbert_prf.search.first_pass import PrunedPass
+from colbert_prf.search.scorer import StoredScorer
+from colbert_prf.search.second_pass import rescored, search_again
+from colbert_prf.search.shortlist import Shortlist
 from colbert_prf.types import ExpansionVector
 
 DIM, NUM_DOCUMENTS = 32, 1000
@@ -84,16 +87,28 @@ def test_with_nothing_pruned_the_result_is_that_of_a_search_from_scratch(index, 
         assert found.to_run("q")["q"] == pytest.approx(scratch.to_run("q")["q"], abs=1e-5)
 
 
-def unpruned(snapshot, first, added, wanted, keep: int) -> list[int]:
+def first_pass(index, asked, rescore: int) -> tuple[StoredCandidates, Shortlist]:
+    """The candidates and the shortlist of a pass that scores so many documents exactly."""
+    budget = Budget(None, rescore)
+    candidates = find_candidates(index.snapshot, asked, 10, budget)
+    first = PrunedPass(candidates, 10, budget)
+    first.finish()
+    return candidates, first.shortlist
+
+
+def added_to(candidates: StoredCandidates, wanted: Expansion) -> StoredScorer:
+    return candidates.scorer_of(wanted.query.from_vector(wanted.num_original))
+
+
+def unpruned(index, candidates, shortlist, added, wanted, keep: int) -> list[int]:
     """The best ten of the ``keep`` best estimates of all documents, none of them left out beforehand."""
-    effort, live = Effort(None, NUM_DOCUMENTS), np.flatnonzero(snapshot.live)
-    approximate = np.concatenate(first.approximate)
-    missing = np.median(first.scores - approximate[first.places])
-    estimates = approximate + missing
-    estimates[first.places] = first.scores
-    estimates += added.estimates(snapshot, live, effort)
+    live = np.flatnonzero(index.snapshot.live)
+    rows = np.searchsorted(live, shortlist.positions)
+    estimates = candidates.approximate + np.median(shortlist.scores - candidates.approximate[rows])
+    estimates[rows] = shortlist.scores
+    estimates += added.estimates(live)
     kept = np.sort(np.argsort(-estimates, kind="stable")[:keep])
-    exact = first_pass(snapshot, wanted.query, 10, effort).scored
+    exact = first_pass(index, wanted.query, NUM_DOCUMENTS)[1]
     assert exact.positions.tolist() == live.tolist()
     return live[kept[np.argsort(-exact.scores[kept], kind="stable")[:10]]].tolist()
 
@@ -101,24 +116,15 @@ def unpruned(snapshot, first, added, wanted, keep: int) -> list[int]:
 @pytest.mark.parametrize("weight", [0.01, 0.1, 1.0, 3.0])
 def test_documents_that_cannot_enter_are_left_out_without_loss(index, weight):
     """The first pass scores 30 of 998 documents."""
-    snapshot, effort, unseen = index.snapshot, Effort(None, 30), 0
+    unseen = 0
     for seed in range(5):
         wanted = expansion(seed, weight)
-        first, added = first_pass(snapshot, query(seed), 10, effort), added_vectors(snapshot, wanted, effort)
-        found = find_again(snapshot, first, added, 10, 30, effort).positions
-        assert found.tolist() == unpruned(snapshot, first, added, wanted, 30)
-        unseen += len(np.setdiff1d(found, first.positions))
+        candidates, shortlist = first_pass(index, query(seed), 30)
+        added = added_to(candidates, wanted)
+        positions = search_again(candidates, shortlist, added, 30, Execution()).top(10).positions
+        assert positions.tolist() == unpruned(index, candidates, shortlist, added, wanted, 30)
+        unseen += len(np.setdiff1d(positions, shortlist.positions))
     assert unseen or weight < 1
-
-
-@pytest.mark.parametrize("weight", [0.0, 0.1, 10])
-def test_no_document_gains_more_than_the_upper_bound(index, weight):
-    snapshot, effort = index.snapshot, Effort(None, 30)
-    added = added_vectors(snapshot, expansion(1, weight), effort)
-    lengths = np.maximum(np.linalg.norm(snapshot.codec.centroids, axis=1), 0.5)
-    largest = (snapshot.codec.scores(added.query.vectors)[:, :4] / lengths[:, None] ** 0.75).max(axis=0).sum()
-    assert added.upper_bound == pytest.approx(weight * largest, abs=0.02 * weight)
-    assert added.estimates(snapshot, np.flatnonzero(snapshot.live), effort).max() <= added.upper_bound + 1e-4
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -134,18 +140,18 @@ def test_with_all_centroids_probed_it_is_a_search_over_everything(index, method)
         assert searcher.explain(few.query, hit.doc_id).score == pytest.approx(hit.score, abs=1e-4)
 
 
-@pytest.mark.parametrize("depth", [None, 60])
-def test_the_reranker_scores_every_candidate_exactly(index, depth):
-    snapshot, effort = index.snapshot, Effort(None, 200)
+def test_the_reranker_keeps_the_best_estimates_and_scores_them_exactly(index):
+    """The shortlist has 200 documents; of these 60 are scored with the added vectors, or all."""
     wanted = expansion(3, 1.0)
-    first = first_pass(snapshot, query(3), 10, effort)
-    found = score_again(first, added_vectors(snapshot, wanted, effort), 200, effort, depth=depth)
-    exact = first_pass(snapshot, wanted.query, 10, Effort(None, NUM_DOCUMENTS)).scored
+    candidates, shortlist = first_pass(index, query(3), 200)
+    added, exact = added_to(candidates, wanted), first_pass(index, wanted.query, NUM_DOCUMENTS)[1]
     scores = dict(zip(exact.positions.tolist(), exact.scores.tolist(), strict=True))
-    candidates = first.scored.best(depth or 200).positions.tolist()
-    assert sorted(found.positions.tolist()) == sorted(candidates)
-    assert found.scores.tolist() == pytest.approx([scores[position] for position in found.positions.tolist()], abs=1e-4)
-    assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
+    estimates = shortlist.scores + added.estimates(shortlist.positions)
+    for keep in (60, 200, 500):
+        documents = rescored(shortlist, added, keep, Execution())
+        expected = np.sort(shortlist.positions[np.argsort(-estimates, kind="stable")[:keep]])
+        assert documents.positions.tolist() == expected.tolist()
+        assert documents.scores.tolist() == pytest.approx([scores[p] for p in expected.tolist()], abs=1e-4)
 
 
 def test_a_reranker_goes_as_deep_as_it_is_told(index):

@@ -11,9 +11,10 @@ import pytest
 
 from colbert_prf import ColbertPRF, EncodedDocument, EncodedQuery, Index, InputError, MemoryIndex, Searcher
 from colbert_prf.demo import demo_passages
-from colbert_prf.search.effort import Effort
-from colbert_prf.search.engine import begin, first_pass
-from colbert_prf.search.shortlist import least_worth_scoring, matching_places, token_weights
+from colbert_prf.search.budget import Budget
+from colbert_prf.search.candidates import find_candidates
+from colbert_prf.search.first_pass import PrunedPass
+from colbert_prf.search.shortlist import Shortlist, heaviest, least_worth_scoring, token_weights
 
 DIM, VOCABULARY, NUM_DOCUMENTS, RARE = 32, 400, 1200, 390
 """Tokens from ``RARE`` on stand in few documents."""
@@ -100,6 +101,15 @@ def test_threads_change_nothing(index, exact):
     assert rankings[0].hits == rankings[1].hits == rankings[2].hits
 
 
+def shortlist(
+    index: Index, asked: EncodedQuery, k: int, budget: Budget, allowed: np.ndarray | None = None
+) -> Shortlist:
+    """The documents a first pass scores exactly."""
+    first = PrunedPass(find_candidates(index.snapshot, asked, k, budget, allowed=allowed), k, budget)
+    first.finish()
+    return first.shortlist
+
+
 def holders(index: Index, token: int) -> set[int]:
     """The live positions of the documents that have a token."""
     live = np.flatnonzero(index.snapshot.live).tolist()
@@ -113,33 +123,55 @@ def test_every_document_with_a_rare_token_is_scored(index, probes):
         asked = query([3, 50, 51, 52])
         asked = EncodedQuery(np.array([rare, 50, 51, 52], np.int32), asked.vectors, asked.weights)
         assert 0 < len(holders(index, rare)) <= 200 / 4
-        started = begin(index.snapshot, asked, 1, Effort(probes, 5, widen=True))
-        assert holders(index, rare) <= set(started.first.positions.tolist())
-        assert len(started.first.positions) < NUM_DOCUMENTS / 2
+        budget = Budget(probes, 5, widen=True)
+        started = PrunedPass(find_candidates(index.snapshot, asked, 1, budget), 1, budget)
+        assert holders(index, rare) <= set(started.shortlist.positions.tolist())
+        assert len(started.shortlist.positions) < NUM_DOCUMENTS / 2
 
 
 def test_deleted_and_excluded_documents_stay_out(index):
     asked, allowed = query([3, RARE]), np.zeros(index.num_positions, bool)
     allowed[:700] = True
-    first = first_pass(index.snapshot, asked, 10, Effort(None, 5, widen=True), allowed=allowed)
-    assert first.positions.max() < 700
-    everywhere = first_pass(index.snapshot, asked, 10, Effort(None, 5, widen=True))
+    assert shortlist(index, asked, 10, Budget(None, 5, widen=True), allowed).positions.max() < 700
+    everywhere = shortlist(index, asked, 10, Budget(None, 5, widen=True))
     assert index.snapshot.live[everywhere.positions].all()
 
 
-def test_what_a_wider_pass_knows_stays_in_order(index):
-    """A second pass relies on ascending positions, their places, and exact scores."""
-    first = first_pass(index.snapshot, query([3, RARE]), 10, Effort(None, 5, widen=True))
-    assert len(first.positions) > 5
-    assert (np.diff(first.positions) > 0).all()
-    assert np.flatnonzero(index.snapshot.live)[first.places].tolist() == first.positions.tolist()
-    assert first.scores == pytest.approx(first.scorer.scores(first.positions))
+def test_a_wider_shortlist_stays_in_order(index):
+    """A second pass relies on ascending positions, their approximate scores, and exact scores."""
+    budget = Budget(None, 5, widen=True)
+    candidates = find_candidates(index.snapshot, query([3, RARE]), 10, budget)
+    first = PrunedPass(candidates, 10, budget)
+    first.finish()
+    documents = first.shortlist
+    assert len(documents.positions) > 5
+    assert (np.diff(documents.positions) > 0).all()
+    assert documents.approximate == pytest.approx(candidates.scorer.estimates(documents.positions))
+    assert documents.scores == pytest.approx(candidates.scorer.scores(documents.positions))
+
+
+@pytest.mark.parametrize("probes", [None, 2])
+def test_parts_of_a_collection_have_the_candidates_of_the_whole(index, probes):
+    """Each segment is treated for itself: masks that divide the collection by segments divide its candidates."""
+    budget, asked, k = Budget(probes, 5, widen=True), query([3, 50, RARE]), 10
+    whole = find_candidates(index.snapshot, asked, k, budget)
+    parts = []
+    for start, end in ((0, 1100), (1100, NUM_DOCUMENTS)):
+        mask = np.zeros(index.num_positions, bool)
+        mask[start:end] = True
+        parts.append(find_candidates(index.snapshot, asked, k, budget, allowed=mask & index.snapshot.live))
+    everything = whole.at_least(-np.inf, besides=np.empty(0, np.int64))
+    for column in (0, 1):
+        joined = np.concatenate([part.at_least(-np.inf, besides=np.empty(0, np.int64))[column] for part in parts])
+        assert joined.tolist() == everything[column].tolist()
+    rare = np.concatenate([part.with_rare_tokens().positions for part in parts])
+    assert set(whole.with_rare_tokens().positions.tolist()) <= set(rare.tolist())
 
 
 def test_token_weights_by_hand(index):
     """A token that is in n documents gives 1 / n to each; one that is too common gives nothing."""
     frequencies = index.snapshot.document_frequencies
-    weights = np.concatenate(token_weights(index.snapshot, query([RARE, RARE + 1, RARE])))
+    weights = np.concatenate(token_weights(index.snapshot, query([RARE, RARE + 1, RARE]), [None, None]))
     for token in (RARE, RARE + 1):
         assert weights[sorted(holders(index, token))] == pytest.approx(1 / frequencies[token])
     assert weights[index.snapshot.live].sum() == pytest.approx(2, rel=1e-5)
@@ -150,18 +182,18 @@ def test_equal_weights_go_by_approximate_scores():
     weights[:300] = 0.5
     weights[7] = 1
     approximate[299] = -np.inf
-    assert matching_places(weights, approximate).tolist() == [7, *range(100, 299)]
+    assert heaviest(weights, approximate).tolist() == [7, *range(100, 299)]
 
 
 def test_the_margin_by_hand():
-    """Errors 1 and 3: mean 2, deviation 1. The best is 9, so a document at 9 - 2 - 4 may be as good."""
+    """Errors 1 and 3: mean 2, deviation 1. The best is 9, so a document at 9 - 2 - 4.5 may be as good."""
     scores, approximate = np.array([9, 5, 50], np.float32), np.array([8, 2, 1], np.float32)
-    assert least_worth_scoring(scores[:2], approximate[:2], 2.0, rank=1) == pytest.approx(3)
-    assert least_worth_scoring(scores, approximate, 2.0, rank=2) == pytest.approx(3)  # the third is below the cut
+    assert least_worth_scoring(scores[:2], approximate[:2], 2.0, rank=1) == pytest.approx(2.5)
+    assert least_worth_scoring(scores, approximate, 2.0, rank=2) == pytest.approx(2.5)  # the third is below the cut
 
 
 def test_a_budget_that_is_given_is_kept(index):
-    assert len(first_pass(index.snapshot, query([3, RARE]), 5, Effort(None, 5)).positions) == 5
+    assert len(shortlist(index, query([3, RARE]), 5, Budget(None, 5)).positions) == 5
 
 
 def test_a_folder_without_token_lists_opens_and_is_searched(index, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from colbert_prf import Index
 from colbert_prf.storage.layout import IndexLayout
-from colbert_prf.storage.lock import writing
+from colbert_prf.storage.lock import writer_lock
 from tests.server.serving import PASSAGES, SEARCH, finished, serving, wait_for
 
 DOCUMENTS = "/v1/indexes/fish/documents"
@@ -119,7 +119,7 @@ def test_a_deletion_of_what_an_earlier_write_brings_is_done_in_order(writable):
 
 
 def test_a_locked_index_is_409(writable, folder):
-    with writing(IndexLayout.at(folder), "test"):
+    with writer_lock(IndexLayout.at(folder), "test"):
         for response in (
             writable.put(DOCUMENTS, content=lines({"doc_id": "x", "text": "A zebra."})),
             writable.delete(f"{DOCUMENTS}/fish"),
@@ -134,7 +134,7 @@ def test_a_locked_index_is_409(writable, folder):
 def test_a_write_that_waits_too_long_for_another_process_fails(writable, folder):
     release = hold_writes(writable)
     response = writable.delete(f"{DOCUMENTS}/fish")
-    with writing(IndexLayout.at(folder), "test"):
+    with writer_lock(IndexLayout.at(folder), "test"):
         release.set()
         task = finished(writable, response)
     assert (task["state"], task["error"]["code"]) == ("failed", "index_locked")

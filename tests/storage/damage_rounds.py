@@ -155,7 +155,8 @@ def use_vectors(path: Path, attempt: Attempts) -> None:
                 attempt(take, position)
             attempt(searcher.explain, query, f"d{position}")
         for code in range(index.codec.num_centroids):
-            attempt(index.segments[0].documents_with, code)
+            attempt(index.segments[0].documents_with_any, np.array([code]))
+        attempt(index.segments[0].postings)
 
     def search(searcher: Searcher, probes: int | None, feedback: Feedback | None = None) -> None:
         ranking = searcher.search(query, K, probes=probes, feedback=feedback)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from colbert_prf.storage.arrays import MAPPED_BYTES, ArrayInfo, ArrayWriter, che
 )
 def test_written_in_any_pieces_it_comes_back_as_it_was(tmp_path_factory, array, cuts):
     path = tmp_path_factory.mktemp("arrays") / "a.npy"
-    with ArrayWriter(path, array.dtype, array.shape[1:]) as writer:
+    with closing(ArrayWriter(path, array.dtype, array.shape[1:])) as writer:
         for piece in np.split(array, sorted(cut for cut in cuts if cut <= len(array))):
             writer.append(piece)
         info = writer.finish()

@@ -16,7 +16,9 @@ def written(folder, blobs):
         writer.append(blob)
     files = writer.finish()
     arrays = {name: open_array(folder / f"{name}.npy", info) for name, info in files.items()}
-    return Blobs(arrays["texts_blocks"], arrays["texts_offsets"], count=len(blobs), path=folder / "texts_blocks.npy")
+    return Blobs(
+        arrays["texts_blocks"], arrays["texts_offsets"], num_blobs=len(blobs), path=folder / "texts_blocks.npy"
+    )
 
 
 @given(st.lists(st.binary(max_size=30), max_size=3 * BLOBS_PER_BLOCK), st.randoms(use_true_random=False))
@@ -38,6 +40,6 @@ def test_blobs_are_compressed(tmp_path):
 def test_a_damaged_block_is_an_error_that_names_the_file(tmp_path, damage):
     found = written(tmp_path, [b"one", b"two"])
     other = written(tmp_path / "..", [b"one"])._blocks if damage == "another block" else np.arange(20, dtype=np.uint8)
-    bad = Blobs(other, np.array([0, len(other)]), count=2, path=found._path)
+    bad = Blobs(other, np.array([0, len(other)]), num_blobs=2, path=found._path)
     with pytest.raises(IndexFormatError, match=r"texts_blocks\.npy: block 0"):
         bad[1]

@@ -56,6 +56,8 @@ class Analyzer:
 
     def terms(self, text: str) -> list[str]:
         """The terms of a text, in order."""
+        if not isinstance(text, str):
+            raise InputError(f"a text must be a string, found {type(text).__name__}")
         return [term for word in _WORD.findall(text.lower()) if (term := self._term(word))]
 
     def term(self, word: str) -> str:

@@ -14,10 +14,9 @@ from colbert_prf.baselines.lexical.feedback import TermFeedback
 from colbert_prf.baselines.lexical.index import LexicalIndex
 from colbert_prf.baselines.lexical.segment import Postings
 from colbert_prf.baselines.lexical.snapshot import LexicalSnapshot
-from colbert_prf.errors import InputError
+from colbert_prf.errors import InputError, whole_number
 from colbert_prf.search.retriever import DEFAULT_K, Retriever
-from colbert_prf.terms import TermExplanation, TermMatch
-from colbert_prf.types import Hits, Ranking
+from colbert_prf.types import Hits, Ranking, TermExplanation, TermMatch
 
 __all__ = ["BM25", "Idf"]
 
@@ -110,8 +109,7 @@ class BM25(Retriever):
         Ranking
             With feedback it has a ``term_expansion`` and, in ``before``, the ranking of the first pass.
         """
-        if k < 1:
-            raise InputError(f"k must be at least 1, found {k}")
+        k = whole_number("k", k, least=1)
         snapshot, timings = self.index.snapshot, dict[str, float]()
         started = perf_counter()
         found = self._found(snapshot, terms, max(k, self.feedback.feedback_docs if self.feedback else 0))

@@ -76,7 +76,7 @@ def follow_index(
         written = write_lexical_segments(
             layout, entries(_missing(vectors, known, same)), generation=generation, texts=False
         )
-        kept = (info for info in store.without(old, old.live & ~same) if info.num_live_documents)
+        kept = (info for info in store.write_deletions(old, old.live & ~same) if info.num_live_documents)
         segments = (*kept, *written)
         store.publish(LexicalManifest(generation, segments, analyzer, False, follows))
 
@@ -89,7 +89,7 @@ def _missing(
         doc_id, text = vectors.doc_id(position), vectors.text(position) or ""
         place = known.find(doc_id) if known is not None else None
         if known is not None and place is not None:
-            segment, inside = known.place(place)
+            segment, inside = known.locate(place)
             if int(segment.checksums[inside]) == text_checksum(text):
                 same[place] = True
                 continue

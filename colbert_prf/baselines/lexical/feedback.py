@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from colbert_prf.baselines.lexical.snapshot import LexicalSnapshot
 from colbert_prf.errors import InputError
-from colbert_prf.terms import TermExpansion
+from colbert_prf.types import TermExpansion
 
 __all__ = ["FeedbackTerms", "TermFeedback"]
 

@@ -16,7 +16,7 @@ from colbert_prf.baselines.lexical.snapshot import LexicalSnapshot
 from colbert_prf.baselines.lexical.verification import verify_segment
 from colbert_prf.errors import InputError
 from colbert_prf.index import Index
-from colbert_prf.index.records import Documents, text_records
+from colbert_prf.index.documents import TextDocuments, documents_of_texts
 from colbert_prf.progress import progress_bar
 from colbert_prf.storage.index import StoredIndex
 from colbert_prf.storage.store import Store
@@ -67,7 +67,7 @@ class LexicalIndex(StoredIndex[LexicalSnapshot]):
     def create(
         cls,
         path: str | os.PathLike[str],
-        documents: Documents,
+        documents: TextDocuments,
         *,
         analyzer: Analyzer | None = None,
         texts: bool = True,
@@ -160,12 +160,12 @@ class LexicalIndex(StoredIndex[LexicalSnapshot]):
         opened._texts = index
         return opened
 
-    def add(self, documents: Documents) -> None:
+    def add(self, documents: TextDocuments) -> None:
         """Add documents, all of them or none; an id that is there is an :class:`InputError` that names it."""
         self._store.add(_entries(documents, self.analyzer), write_entries)
         self.reload()
 
-    def upsert(self, documents: Documents) -> None:
+    def upsert(self, documents: TextDocuments) -> None:
         """Add documents, and replace those whose ids are there, in one generation; see :meth:`Index.upsert`."""
         self._store.add(_entries(documents, self.analyzer), write_entries, replacing=True)
         self.reload()
@@ -203,10 +203,10 @@ def _info(analyzer: Analyzer) -> AnalyzerInfo:
     return AnalyzerInfo(analyzer.stop_words, analyzer.stemmer)
 
 
-def _entries(documents: Documents, analyzer: Analyzer) -> Iterator[Entry]:
-    for record in text_records(documents):
-        text = record.text or ""
-        yield Entry(record.doc_id, Counter(analyzer.terms(text)), text_checksum(text), text)
+def _entries(documents: TextDocuments, analyzer: Analyzer) -> Iterator[Entry]:
+    for document in documents_of_texts(documents):
+        text = document.text or ""
+        yield Entry(document.doc_id, Counter(analyzer.terms(text)), text_checksum(text), text)
 
 
 def _term_entry(doc_id: str, frequencies: Mapping[str, int], text: str | None = None) -> Entry:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.storage.blobs import blob_forms
-from colbert_prf.storage.forms import Form
-from colbert_prf.storage.identifiers import Identifiers, identifier_forms
+from colbert_prf.storage.array_specs import ArraySpec
+from colbert_prf.storage.blobs import blob_specs
+from colbert_prf.storage.identifiers import Identifiers, identifier_specs
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.manifest import SegmentInfo
 from colbert_prf.storage.segment import StoredSegment
@@ -36,7 +36,7 @@ class LexicalSegment(StoredSegment):
     """
 
     def __init__(self, layout: IndexLayout, info: SegmentInfo) -> None:
-        super().__init__(layout, layout.folder(info.name), info, _forms(info))
+        super().__init__(layout, layout.folder(info.name), info, _specs(info))
         arrays = self.arrays
         self.offsets: npt.NDArray[np.int64] = arrays["offsets"]
         self.terms: npt.NDArray[np.int32] = arrays["terms"]
@@ -74,22 +74,22 @@ class LexicalSegment(StoredSegment):
         return {self.vocabulary[term]: frequency for term, frequency in zip(terms.tolist(), frequencies, strict=True)}
 
 
-def _forms(info: SegmentInfo) -> dict[str, Form]:
-    """The forms of the arrays of a segment; of texts where there are any."""
+def _specs(info: SegmentInfo) -> dict[str, ArraySpec]:
+    """Specify the arrays of a segment; texts only if the files exist."""
     count, num_pairs, num_terms = info.num_documents, _length(info, "terms"), _length(info, "term_id_order")
-    forms = {
-        "offsets": Form.of(np.int64, shape=(count + 1,)),
-        "terms": Form.of(np.int32, shape=(num_pairs,)),
-        "frequencies": Form.of(np.int32, shape=(num_pairs,)),
-        "lengths": Form.of(np.int64, shape=(count,)),
-        "checksums": Form.of(np.uint32, shape=(count,)),
-        "posting_offsets": Form.of(np.int64, shape=(num_terms + 1,)),
-        "posting_documents": Form.of(np.uint32, shape=(num_pairs,)),
-        "posting_frequencies": Form.of(np.int32, shape=(num_pairs,)),
-        **identifier_forms(count),
-        **identifier_forms(num_terms, prefix="term_"),
+    specs = {
+        "offsets": ArraySpec.of(np.int64, shape=(count + 1,)),
+        "terms": ArraySpec.of(np.int32, shape=(num_pairs,)),
+        "frequencies": ArraySpec.of(np.int32, shape=(num_pairs,)),
+        "lengths": ArraySpec.of(np.int64, shape=(count,)),
+        "checksums": ArraySpec.of(np.uint32, shape=(count,)),
+        "posting_offsets": ArraySpec.of(np.int64, shape=(num_terms + 1,)),
+        "posting_documents": ArraySpec.of(np.uint32, shape=(num_pairs,)),
+        "posting_frequencies": ArraySpec.of(np.int32, shape=(num_pairs,)),
+        **identifier_specs(count),
+        **identifier_specs(num_terms, prefix="term_"),
     }
-    return {**forms, **blob_forms("texts", count)} if "texts_blocks" in info.files else forms
+    return {**specs, **blob_specs("texts", count)} if "texts_blocks" in info.files else specs
 
 
 def _length(info: SegmentInfo, name: str) -> int:

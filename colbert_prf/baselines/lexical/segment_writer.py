@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.storage.arrays import Array, write_array
+from colbert_prf.storage.arrays import Array, write_arrays
 from colbert_prf.storage.blobs import BlobWriter
 from colbert_prf.storage.durable import sync_folder
 from colbert_prf.storage.identifiers import identifier_arrays
@@ -87,7 +87,7 @@ class _Segment:
             **{f"term_{key}": value for key, value in identifier_arrays(list(self.vocabulary)).items()},
             **dict(inverted(terms, frequencies, offsets, len(self.vocabulary))),
         }
-        files = {key: write_array(layout.array(folder, key), value) for key, value in arrays.items()}
+        files = write_arrays(folder, arrays)
         if texts:
             blobs = BlobWriter(folder, "texts")
             for text in self.texts:

@@ -49,5 +49,5 @@ class LexicalSnapshot(StoredSnapshot[LexicalSegment]):
 
     def term_frequencies(self, position: int) -> dict[str, int]:
         """The terms of a document and how often each is in it."""
-        segment, place = self.place(position)
-        return segment.term_frequencies(place)
+        segment, local_position = self.locate(position)
+        return segment.term_frequencies(local_position)

@@ -23,7 +23,7 @@ from colbert_prf.baselines.lexical.term_weights import (
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError, MissingExtraError, ModelError
 from colbert_prf.index import Index
-from colbert_prf.storage.durable import write_whole
+from colbert_prf.storage.durable import write_atomically
 from colbert_prf.types import TokenIds, Vectors
 
 __all__ = ["TermRegression", "TorchTermWeigher"]
@@ -158,7 +158,7 @@ class TermRegression(TermWeigher):
             "intercept": self.intercept,
             "coefficients": self.coefficients.tolist(),
         }
-        write_whole(Path(path), json.dumps(content).encode())
+        write_atomically(Path(path), json.dumps(content).encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, encoder: Encoder | None = None) -> TermRegression:

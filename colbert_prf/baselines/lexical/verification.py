@@ -7,7 +7,7 @@ import numpy as np
 from colbert_prf.baselines.lexical.segment import LexicalSegment
 from colbert_prf.baselines.lexical.segment_writer import inverted, sums_of_runs
 from colbert_prf.baselines.lexical.snapshot import LexicalSnapshot
-from colbert_prf.storage.verification import expect, verify_texts
+from colbert_prf.storage.verification import require, verify_texts
 
 __all__ = ["verify_segment"]
 
@@ -29,14 +29,14 @@ def verify_segment(snapshot: LexicalSnapshot, segment: LexicalSegment) -> None:
 def _verify_terms(segment: LexicalSegment) -> None:
     offsets, terms = segment.offsets, segment.terms
     rising = offsets[0] == 0 and offsets[-1] == len(terms) and bool((offsets[1:] >= offsets[:-1]).all())
-    expect(rising, segment, "offsets", f"offsets must rise from 0 to {len(terms)}")
+    require(rising, segment, "offsets", f"offsets must rise from 0 to {len(terms)}")
     known = int(terms.min(initial=0)) >= 0 and int(terms.max(initial=-1)) < len(segment.vocabulary)
-    expect(known, segment, "terms", f"a term is not among the {len(segment.vocabulary)} of the vocabulary")
-    expect(int(segment.frequencies.min(initial=1)) >= 1, segment, "frequencies", "a frequency is less than 1")
+    require(known, segment, "terms", f"a term is not among the {len(segment.vocabulary)} of the vocabulary")
+    require(int(segment.frequencies.min(initial=1)) >= 1, segment, "frequencies", "a frequency is less than 1")
     lengths = sums_of_runs(segment.frequencies, offsets)
-    expect(np.array_equal(lengths, segment.lengths), segment, "lengths", "the lengths are not those of the documents")
+    require(np.array_equal(lengths, segment.lengths), segment, "lengths", "the lengths are not those of the documents")
 
 
 def _verify_postings(segment: LexicalSegment) -> None:
     for name, array in inverted(segment.terms, segment.frequencies, segment.offsets, len(segment.vocabulary)):
-        expect(np.array_equal(array, segment.arrays[name]), segment, name, "the postings are not those of the terms")
+        require(np.array_equal(array, segment.arrays[name]), segment, name, "the postings are not those of the terms")

@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.errors import InputError
+from colbert_prf.errors import InputError, whole_number
 from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.types import Hit, Ranking
 
@@ -43,8 +43,7 @@ class Reranker(Retriever):
 
     def search(self, query: str, k: int = DEFAULT_K) -> Ranking:
         """Find ``k`` candidates, or ``depth`` if that is more, score them again and give the best ``k``."""
-        if k < 1:
-            raise InputError(f"k must be at least 1, found {k}")
+        k = whole_number("k", k, least=1)
         candidates = self.first.search(query, max(k, self.depth or CANDIDATES))
         started = perf_counter()
         ranking = self.rerank(query, candidates)

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.baselines.single_vector.encoders import VectorEncoder, mean_vectors
-from colbert_prf.baselines.single_vector.segment_writer import Encode, merge_segments, write_records
+from colbert_prf.baselines.single_vector.segment_writer import Encode, merge_segments, write_documents
 from colbert_prf.baselines.single_vector.snapshot import VectorManifest, VectorSnapshot, verify_segment
 from colbert_prf.errors import IndexMismatchError, InputError
 from colbert_prf.index import Index
-from colbert_prf.index.records import Documents, Record, text_records
+from colbert_prf.index.documents import Document, TextDocuments, documents_of_texts
 from colbert_prf.progress import progress_bar
 from colbert_prf.storage.index import StoredIndex
 from colbert_prf.storage.store import Store
@@ -83,7 +83,7 @@ class VectorIndex(StoredIndex[VectorSnapshot]):
     def create(
         cls,
         path: str | os.PathLike[str],
-        documents: Documents,
+        documents: TextDocuments,
         encoder: VectorEncoder,
         *,
         texts: bool = True,
@@ -106,7 +106,7 @@ class VectorIndex(StoredIndex[VectorSnapshot]):
         """
         with progress_bar("Encoding", total=length_hint(documents) or None, shown=progress) as advance:
             encode = partial(encoder.encode_documents, progress=advance)
-            _create(path, text_records(documents), encode, model=encoder.name, texts=texts)
+            _create(path, documents_of_texts(documents), encode, model=encoder.name, texts=texts)
         return cls(path, encoder=encoder)
 
     @classmethod
@@ -128,7 +128,7 @@ class VectorIndex(StoredIndex[VectorSnapshot]):
         """
         snapshot = index.snapshot
         live = np.flatnonzero(snapshot.live).tolist()
-        records = (Record(snapshot.doc_id(position), None, snapshot.text(position), None) for position in live)
+        documents = (Document(snapshot.doc_id(position), None, snapshot.text(position), None) for position in live)
         with progress_bar("Averaging", total=len(live), shown=progress) as advance:
 
             def means(texts: Iterator[str]) -> Iterator[Vectors]:
@@ -136,17 +136,17 @@ class VectorIndex(StoredIndex[VectorSnapshot]):
                     yield mean_vectors([snapshot.vectors(position)], index.dim)
                     advance(1)
 
-            _create(path, records, means, model=name, texts=snapshot.manifest.settings.texts)
+            _create(path, documents, means, model=name, texts=snapshot.manifest.settings.texts)
         return cls(path)
 
-    def add(self, documents: Documents) -> None:
+    def add(self, documents: TextDocuments) -> None:
         """Encode and add documents, all or none; an id that is there is an :class:`InputError` that names it."""
-        self._store.add(text_records(documents), partial(write_records, encode=self._encode()))
+        self._store.add(documents_of_texts(documents), partial(write_documents, encode=self._encode()))
         self.reload()
 
-    def upsert(self, documents: Documents) -> None:
+    def upsert(self, documents: TextDocuments) -> None:
         """Add documents, and replace those whose ids are there, in one generation; see :meth:`Index.upsert`."""
-        self._store.add(text_records(documents), partial(write_records, encode=self._encode()), replacing=True)
+        self._store.add(documents_of_texts(documents), partial(write_documents, encode=self._encode()), replacing=True)
         self.reload()
 
     def merge(self) -> None:
@@ -224,7 +224,7 @@ class VectorIndex(StoredIndex[VectorSnapshot]):
 
 
 def _create(
-    path: str | os.PathLike[str], records: Iterable[Record], encode: Encode, *, model: str, texts: bool
+    path: str | os.PathLike[str], documents: Iterable[Document], encode: Encode, *, model: str, texts: bool
 ) -> None:
     empty = VectorManifest(0, (), model, texts)
-    Store(path, VectorSnapshot).create(empty, records, partial(write_records, encode=encode))
+    Store(path, VectorSnapshot).create(empty, documents, partial(write_documents, encode=encode))

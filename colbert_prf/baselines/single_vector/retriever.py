@@ -12,7 +12,7 @@ from colbert_prf.baselines.single_vector.encoders import VectorEncoder
 from colbert_prf.baselines.single_vector.feedback import VectorFeedback
 from colbert_prf.baselines.single_vector.index import VectorIndex
 from colbert_prf.baselines.single_vector.snapshot import VectorSnapshot
-from colbert_prf.errors import InputError
+from colbert_prf.errors import whole_number
 from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.types import Hits, Ranking
 
@@ -59,8 +59,7 @@ class SingleVector(Retriever):
 
     def search(self, query: str, k: int = DEFAULT_K) -> Ranking:
         """Find the ``k`` best documents."""
-        if k < 1:
-            raise InputError(f"k must be at least 1, found {k}")
+        k = whole_number("k", k, least=1)
         timings: dict[str, float] = {}
         started = perf_counter()
         vector = self.encoder.encode_query(query)

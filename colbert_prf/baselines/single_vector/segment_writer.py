@@ -12,22 +12,22 @@ import numpy as np
 
 from colbert_prf.baselines.single_vector.snapshot import ROWS, VectorSegment, VectorSnapshot
 from colbert_prf.errors import InputError
-from colbert_prf.index.records import Record
-from colbert_prf.storage.arrays import ArrayWriter, write_array
+from colbert_prf.index.documents import Document
+from colbert_prf.storage.arrays import ArrayWriter, write_arrays
 from colbert_prf.storage.blobs import BlobWriter
 from colbert_prf.storage.durable import sync_folder
 from colbert_prf.storage.identifiers import identifier_arrays
 from colbert_prf.storage.manifest import SegmentInfo
 from colbert_prf.types import Vectors
 
-__all__ = ["Encode", "merge_segments", "write_records"]
+__all__ = ["Encode", "merge_segments", "write_documents"]
 
 Encode: TypeAlias = Callable[[Iterator[str]], Iterator[Vectors]]
 """Texts in, their vectors out, in pieces of any number of rows."""
 
 
-def write_records(
-    old: VectorSnapshot, records: Iterable[Record], *, encode: Encode, number: int = 0
+def write_documents(
+    old: VectorSnapshot, documents: Iterable[Document], *, encode: Encode, number: int = 0
 ) -> list[SegmentInfo]:
     """Write documents as one segment of the next generation; none, if there are no documents.
 
@@ -35,7 +35,7 @@ def write_records(
     ----------
     old
         The generation before.
-    records
+    documents
         Read once, no further than ``encode`` reads.
     encode
         What makes the vectors.
@@ -47,7 +47,7 @@ def write_records(
     InputError
         If the vectors do not fit the index, or there is not one for each document.
     """
-    stream = iter(records)
+    stream = iter(documents)
     first = next(stream, None)
     if first is None:
         return []
@@ -59,9 +59,9 @@ def write_records(
     with closing(BlobWriter(folder, "texts")) if texts_kept else nullcontext() as blobs:
 
         def texts() -> Iterator[str]:
-            for record in chain([first], stream):
-                text = record.text or ""
-                doc_ids.append(record.doc_id)
+            for document in chain([first], stream):
+                text = document.text or ""
+                doc_ids.append(document.doc_id)
                 if blobs is not None:
                     blobs.append(text.encode("utf-8", "surrogatepass"))
                 yield text
@@ -69,7 +69,7 @@ def write_records(
         pieces = encode(texts())
         piece = next(pieces, np.empty((0, old.manifest.dim), np.float32))
         dim = old.manifest.dim or int(piece.shape[1])
-        with ArrayWriter(layout.array(folder, "vectors"), np.float32, (dim,)) as rows:
+        with closing(ArrayWriter(layout.array(folder, "vectors"), np.float32, (dim,))) as rows:
             for part in chain([piece], pieces):
                 if part.shape[1] != dim:
                     raise InputError(f"the encoder makes vectors of dim {part.shape[1]}, the index has dim {dim}")
@@ -78,8 +78,7 @@ def write_records(
                 raise InputError(f"the encoder made {rows.num_rows} vectors of {len(doc_ids)} texts")
             files = {"vectors": rows.finish()}
         files |= blobs.finish() if blobs is not None else {}
-    for key, array in identifier_arrays(doc_ids).items():
-        files[key] = write_array(layout.array(folder, key), array)
+    files |= write_arrays(folder, identifier_arrays(doc_ids))
     sync_folder(folder)
     return [SegmentInfo(name, len(doc_ids), files)]
 
@@ -87,8 +86,8 @@ def write_records(
 def merge_segments(old: VectorSnapshot, segments: list[VectorSegment], first: int) -> list[SegmentInfo]:
     """Write the live documents of some segments again, in their order."""
     live = [np.flatnonzero(~segment.deleted) for segment in segments]
-    records = (
-        Record(segment.doc_ids[place], None, segment.text(place), None)
+    documents = (
+        Document(segment.doc_ids[place], None, segment.text(place), None)
         for segment, places in zip(segments, live, strict=True)
         for place in places.tolist()
     )
@@ -101,4 +100,4 @@ def merge_segments(old: VectorSnapshot, segments: list[VectorSegment], first: in
                 yield segment.vectors[rows]
         deque(texts, maxlen=0)
 
-    return write_records(old, records, encode=stored, number=first)
+    return write_documents(old, documents, encode=stored, number=first)

@@ -10,17 +10,17 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.errors import InputError, StorageError
+from colbert_prf.errors import InputError, StorageError, whole_number
 from colbert_prf.kernels.topk import best_sorted
-from colbert_prf.storage.blobs import blob_forms
+from colbert_prf.storage.array_specs import ArraySpec
+from colbert_prf.storage.blobs import blob_specs
 from colbert_prf.storage.derived import open_derived, writing_derived
-from colbert_prf.storage.forms import Form
-from colbert_prf.storage.identifiers import identifier_forms
+from colbert_prf.storage.identifiers import identifier_specs
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.manifest import Manifest, SegmentInfo
 from colbert_prf.storage.segment import StoredSegment
 from colbert_prf.storage.snapshot import StoredSnapshot
-from colbert_prf.storage.verification import expect, verify_texts
+from colbert_prf.storage.verification import require, verify_texts
 from colbert_prf.types import Vectors
 
 __all__ = ["VectorManifest", "VectorSegment", "VectorSnapshot", "verify_segment"]
@@ -48,7 +48,7 @@ class VectorManifest(Manifest):
 
     KIND: ClassVar[str] = "colbert-prf index of single vectors"
     VERSION: ClassVar[int] = 2
-    OLDER = {1: _from_version_1}  # noqa: RUF012 - a ClassVar of the base
+    UPGRADES = {1: _from_version_1}  # noqa: RUF012 - a ClassVar of the base
 
     model: str
     texts: bool
@@ -81,9 +81,9 @@ class VectorSegment(StoredSegment):
 
     def __init__(self, layout: IndexLayout, info: SegmentInfo, dim: int) -> None:
         count = info.num_documents
-        forms = {"vectors": Form.of(np.float32, shape=(count, dim)), **identifier_forms(count)}
-        texts = blob_forms("texts", count) if "texts_blocks" in info.files else {}
-        super().__init__(layout, layout.folder(info.name), info, forms | texts)
+        specs = {"vectors": ArraySpec.of(np.float32, shape=(count, dim)), **identifier_specs(count)}
+        texts = blob_specs("texts", count) if "texts_blocks" in info.files else {}
+        super().__init__(layout, layout.folder(info.name), info, specs | texts)
         self.vectors: Vectors = self.arrays["vectors"]
 
 
@@ -105,24 +105,25 @@ class VectorSnapshot(StoredSnapshot[VectorSegment]):
         return np.concatenate([empty, *(segment.vectors for segment in self.segments)])
 
     def vectors_of(self, positions: npt.NDArray[np.int64]) -> Vectors:
-        """The vectors of some documents, of shape (num_positions, dim)."""
-        numbers = np.searchsorted(self.starts, positions, side="right") - 1
-        rows = np.empty((len(positions), self.manifest.dim), np.float32)
-        for number in np.unique(numbers):
-            here = numbers == number
-            rows[here] = self.segments[number].vectors[positions[here] - self.starts[number]]
-        return rows
+        """Read the vectors of several documents, of shape (num_positions, dim)."""
+        vectors = np.empty((len(positions), self.manifest.dim), np.float32)
+        for segment, rows, local_positions in self.by_segment(positions):
+            vectors[rows] = segment.vectors[local_positions]
+        return vectors
 
     def nearest(
         self, query: Vectors, k: int, *, exact: bool = True, ef: int = 256
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """The live documents with the largest inner product; see :meth:`VectorIndex.nearest`."""
-        if query.shape != (self.manifest.dim,):
-            raise InputError(f"the query has a vector of shape {query.shape}, the index of dim {self.manifest.dim}")
-        k = min(k, self.num_documents)
+        k, ef = (whole_number(name, value, least=0) for name, value in (("k", k), ("ef", ef)))
+        if np.shape(query) != (self.manifest.dim,):
+            raise InputError(f"the query has a vector of shape {np.shape(query)}, the index of dim {self.manifest.dim}")
+        k, ef = min(k, self.num_documents), min(ef, self.num_positions)
         if not k:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         wanted = np.ascontiguousarray(query, dtype=np.float32)
+        if not np.isfinite(wanted).all():
+            raise InputError("the query holds a NaN or an infinity; encode the text again")
         if not exact:
             return self._search_graph(wanted, k, ef)
         similarities = np.concatenate([segment.vectors @ wanted for segment in self.segments])
@@ -172,5 +173,5 @@ def verify_segment(snapshot: VectorSnapshot, segment: VectorSegment) -> None:
     """
     for start in range(0, len(segment), ROWS):
         is_finite = bool(np.isfinite(segment.vectors[start : start + ROWS]).all())
-        expect(is_finite, segment, "vectors", "a vector holds a NaN or an infinity")
+        require(is_finite, segment, "vectors", "a vector holds a NaN or an infinity")
     verify_texts(segment, texts=snapshot.manifest.texts)

@@ -10,7 +10,7 @@ from colbert_prf import Index, InputError
 from colbert_prf.baselines.lexical import BM25, Analyzer, LexicalIndex, changes
 from colbert_prf.errors import IndexFormatError, IndexLockedError, StorageError
 from colbert_prf.storage.layout import IndexLayout
-from colbert_prf.storage.lock import writing
+from colbert_prf.storage.lock import writer_lock
 
 MORE = [("v", "tank tank water"), ("w", "cold water")]
 
@@ -80,7 +80,7 @@ def test_killed_before_the_manifest_is_swapped(index, monkeypatch):
 
 
 def test_one_writer_at_a_time(index):
-    with writing(IndexLayout(index.path), "add"), pytest.raises(IndexLockedError):
+    with writer_lock(IndexLayout(index.path), "add"), pytest.raises(IndexLockedError):
         index.add(MORE)
 
 

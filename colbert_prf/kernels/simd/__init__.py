@@ -1,0 +1,1 @@
+"""LLVM IR for the innermost loops of scoring; README.md beside this file explains it."""

@@ -32,7 +32,7 @@ from colbert_prf.feedback.base import most_likely
 from colbert_prf.feedback.clustering import Representatives, represent
 from colbert_prf.index.collection import DocumentVectors
 from colbert_prf.index.snapshot import Snapshot
-from colbert_prf.kernels.parallel import ALONE, Workers
+from colbert_prf.kernels.workers import ALONE, Workers
 
 Search = Callable[[EncodedQuery], Ranking]
 BEST = 100

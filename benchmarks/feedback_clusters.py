@@ -27,9 +27,9 @@ from threadpoolctl import threadpool_limits
 
 from colbert_prf import Encoder
 from colbert_prf.demo import demo_passages
-from colbert_prf.kernels.distances import squared_distances
-from colbert_prf.kernels.lloyd import kmeans
-from colbert_prf.kernels.medoids import alternate_definition, central_vectors, kmedoids
+from colbert_prf.kernels.kmeans import kmeans
+from colbert_prf.kernels.kmedoids import alternate_definition, central_vectors, kmedoids
+from colbert_prf.kernels.seeding import squared_distances
 
 K, SEED = 24, 42
 Vectors = NDArray[np.float32]

@@ -3,16 +3,18 @@
     python benchmarks/growth.py --workdir /tmp
     python benchmarks/growth.py --compare CACHE
 
-Each size has a child process of its own, which builds an index from a stream of passages (see `synthetic.py`), about 80
-vectors each, then searches it on 2 threads with queries of 32 vectors, and removes it. Build seconds leave out the time
-spent making vectors up. Peak memory is the largest resident set of the child up to the end of the build; it counts
+Each size has a process of its own that builds an index from a stream of passages (see `synthetic.py`), about 80 vectors
+each, and another that searches it on 2 threads with queries of 32 vectors; then the index is removed. With `--keep` it
+stays, and a later run with the same workdir only searches it again. Build seconds leave out the time spent making
+vectors up. Peak memory is the largest resident set of the child up to the end of the build; it counts
 pages of memory-mapped files, which the system takes back when it needs them, so the memory the process itself allocated
 stands beside it, where the system tells (Linux). Distance is the mean squared distance of a query vector to its nearest
 centroid.
 
 Feedback is measured for k = 10, with the defaults and with the means of clusters as in the paper, which are looked up
-in the whole collection: the first search with feedback over the index in this process (kernels are loaded before, on a
-small index), the median of the others, and how much more memory the process allocated than before, at most.
+in the whole collection: the first search with feedback over the index in its process (kernels are loaded before, on a
+small index), the median of the others, and how much more memory the process allocated than before, at most. The
+searches without feedback come before them.
 
 The last rows are exponents: the slope of log cost against log size, over all sizes and over the last step; 1
 means that the cost grows like the collection, 0 that it does not grow.
@@ -24,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -39,7 +42,7 @@ from latency import CUTOFFS, THREADS, measure, report
 from numpy.typing import NDArray
 from synthetic import MEAN_LENGTH, Block, Collection
 from tables import milliseconds, print_table
-from vectors import Texts, folder_bytes
+from vectors import Texts, folder_bytes, write_json
 
 SIZES = (300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)
 QUERY_VECTORS = 32
@@ -97,46 +100,65 @@ class AnonymousMemory(Thread):
         return self.peak
 
 
-def measure_size(size: int, arguments: argparse.Namespace) -> dict[str, float]:
-    """Build, search and remove an index of about ``size`` vectors; in a process that does nothing else."""
+def folder_of(size: int, arguments: argparse.Namespace) -> Path:
+    """Where an index and what its build took are kept."""
+    return Path(arguments.workdir, f"growth-{size}-{arguments.bits}")
+
+
+def build(size: int, arguments: argparse.Namespace) -> dict[str, float]:
+    """Build an index of about ``size`` vectors; in a process that does nothing else."""
+    from colbert_prf import Index
+
+    folder, passages = folder_of(size, arguments), passages_of(size)
+    with TemporaryDirectory(dir=arguments.workdir, prefix="growth-") as small:
+        # The first build of a process also loads compiled kernels: not what is measured.
+        few = Passages(Collection(), 64)
+        Index.create_from_vectors(Path(small, "index"), few, bits=arguments.bits, progress=False)
+    memory = AnonymousMemory()
+    memory.start()
+    started = perf_counter()
+    index = Index.create_from_vectors(
+        folder / "index", passages, bits=arguments.bits, total=passages.count, progress=False
+    )
+    taken = perf_counter() - started - passages.seconds
+    anonymous, resident = memory.stop(), peak_resident()
+    return {
+        "vectors": index.num_vectors,
+        "passages": index.num_documents,
+        "centroids": index.codec.num_centroids,
+        "build_seconds": taken,
+        "synthesis_seconds": passages.seconds,
+        "peak_bytes": resident,
+        "peak_anonymous_bytes": anonymous,
+        "disk_bytes": folder_bytes(folder / "index"),
+    }
+
+
+def search(size: int, arguments: argparse.Namespace) -> dict[str, float]:
+    """Search the index of a size; in a process that does nothing else."""
     from colbert_prf import EncodedQuery, Index, Searcher
 
-    collection = Collection()
-    passages = Passages(collection, max(1, round(size / MEAN_LENGTH)))
-    block = collection.queries(arguments.queries, QUERY_VECTORS, passages.count)
+    block = Collection().queries(arguments.queries, QUERY_VECTORS, passages_of(size).count)
     queries = [
         EncodedQuery(block.token_ids[start : start + QUERY_VECTORS], block.vectors[start : start + QUERY_VECTORS])
         for start in block.offsets[:-1]
     ]
-    with TemporaryDirectory(dir=arguments.workdir, prefix="growth-") as folder:
-        # The first build of a process also loads compiled kernels: not what is measured.
-        small = Passages(collection, 64)
-        small_index = Index.create_from_vectors(Path(folder, "small"), small, bits=arguments.bits, progress=False)
-        measure_feedback(Searcher(small_index, threads=max(THREADS)), queries[:2])
-        memory = AnonymousMemory()
-        memory.start()
-        started = perf_counter()
-        index = Index.create_from_vectors(
-            Path(folder, "index"), passages, bits=arguments.bits, total=passages.count, progress=False
-        )
-        taken = perf_counter() - started - passages.seconds
-        anonymous, resident = memory.stop(), peak_resident()
-        searcher = Searcher(index, threads=max(THREADS))
-        found = {
-            "vectors": index.num_vectors,
-            "passages": index.num_documents,
-            "centroids": index.codec.num_centroids,
-            "distance": distance_to_nearest(block.vectors, index.codec.centroids),
-            "build_seconds": taken,
-            "synthesis_seconds": passages.seconds,
-            "peak_bytes": resident,
-            "peak_anonymous_bytes": anonymous,
-            "disk_bytes": folder_bytes(Path(folder, "index")),
-        }
-        for cutoff in CUTOFFS:
-            timed = measure(searcher.search, queries, arguments.repeats, cutoff)
-            found |= {f"latency@{cutoff}": timed["median"], f"cores@{cutoff}": timed["cores"]}
-        return found | measure_feedback(searcher, queries)
+    with TemporaryDirectory(dir=arguments.workdir, prefix="growth-") as small:
+        few = Passages(Collection(), 64)
+        index = Index.create_from_vectors(Path(small, "index"), few, bits=arguments.bits, progress=False)
+        measure_feedback(Searcher(index, threads=max(THREADS)), queries[:2])
+    index = Index.open(folder_of(size, arguments) / "index")
+    searcher = Searcher(index, threads=max(THREADS))
+    result = {"distance": distance_to_nearest(block.vectors, index.codec.centroids)}
+    for cutoff in CUTOFFS:
+        timed = measure(searcher.search, queries, arguments.repeats, cutoff)
+        result |= {f"latency@{cutoff}": timed["median"], f"cores@{cutoff}": timed["cores"]}
+    return result | measure_feedback(searcher, queries)
+
+
+def passages_of(size: int) -> Passages:
+    """A stream of about ``size`` vectors."""
+    return Passages(Collection(), max(1, round(size / MEAN_LENGTH)))
 
 
 def measure_feedback(searcher: Any, queries: Sequence[Any]) -> dict[str, float]:
@@ -255,33 +277,51 @@ def main() -> None:
     parser.add_argument(
         "--workdir", type=Path, default=Path(), help="where indexes are made: 12 GB for the largest size"
     )
+    parser.add_argument("--keep", action="store_true", help="keep the indexes, and search those there are")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument(
         "--compare", type=Path, metavar="CACHE", help="compare the vectors with real ones, build nothing"
     )
-    parser.add_argument("--child", type=int, metavar="VECTORS", help=argparse.SUPPRESS)
+    parser.add_argument("--step", choices=("build", "search"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.compare:
         compare(arguments.compare)
-    elif arguments.child:
-        print(json.dumps(measure_size(arguments.child, arguments)))
+    elif arguments.step:
+        step = build if arguments.step == "build" else search
+        print(json.dumps(step(arguments.sizes[0], arguments)))
     else:
-        results = [in_child(size, arguments) for size in sorted(arguments.sizes)]
+        results = [measure_size(size, arguments) for size in sorted(arguments.sizes)]
         if arguments.json:
             print(json.dumps(results, indent=1))
         else:
             print_results(results)
 
 
-def in_child(size: int, arguments: argparse.Namespace) -> dict[str, float]:
-    """Measure a size in a new process, so that its memory is its own."""
-    report(f"{size:,} vectors ...")
+def measure_size(size: int, arguments: argparse.Namespace) -> dict[str, float]:
+    """Build an index of a size where there is none yet, search it, and remove it unless it is to be kept."""
+    folder = folder_of(size, arguments)
+    built = folder / "build.json"
+    if not built.exists():
+        report(f"building {size:,} vectors ...")
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        write_json(built.with_suffix(".new"), in_child("build", size, arguments))
+        built.with_suffix(".new").rename(built)
+    report(f"searching {size:,} vectors ...")
+    result = {**json.loads(built.read_text(encoding="utf-8")), **in_child("search", size, arguments)}
+    report(json.dumps(result))  # not lost if a larger size fails
+    if not arguments.keep:
+        shutil.rmtree(folder)
+    return result
+
+
+def in_child(step: str, size: int, arguments: argparse.Namespace) -> dict[str, float]:
+    """Do a step in a new process, so that its memory is its own."""
     same = [f"--{name}={getattr(arguments, name)}" for name in ("bits", "queries", "repeats", "workdir")]
-    command = [sys.executable, __file__, f"--child={size}", *same]
+    command = [sys.executable, __file__, f"--step={step}", f"--sizes={size}", *same]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    report(done.stdout.strip())  # not lost if a larger size fails
-    return found
+    result: dict[str, float] = json.loads(done.stdout)
+    return result
 
 
 if __name__ == "__main__":

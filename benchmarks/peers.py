@@ -2,7 +2,7 @@
 
 `search.py --peers PYTHON` starts this script with the interpreter of an environment that has both:
 
-    python -m venv peers && peers/bin/pip install fast-plaid xtr-warp-rs
+    python -m venv peers && peers/bin/pip install torch==2.11.0 'fast-plaid==1.7.0.*' 'xtr-warp-rs==2.1.0.*'
 
 It takes 5 GB, most of it libraries for GPUs, which are not used. The settings are those the packages take by
 themselves. Threads are given by the environment, before PyTorch and rayon start, so each number of threads has a

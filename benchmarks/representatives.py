@@ -24,7 +24,7 @@ from colbert_prf.evaluation import evaluate
 from colbert_prf.feedback.base import most_likely
 from colbert_prf.feedback.clustering import represent
 from colbert_prf.index import nearest_tokens
-from colbert_prf.kernels.parallel import ALONE
+from colbert_prf.kernels.workers import ALONE
 
 BITS, DEPTH = 4, 1000
 MEASURES = ("AP", "nDCG@10")

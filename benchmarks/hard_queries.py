@@ -3,8 +3,8 @@
     python benchmarks/hard_queries.py DATA --cache CACHE
     python benchmarks/hard_queries.py DATA --cache CACHE --collections demo --peers peers/bin/python
 
-DATA has a folder for each collection but the demo corpus. A collection is encoded once by the embedded model, into
-CACHE/NAME.16.index, and compressed from there. The queries, 150 of each kind, chosen by a fixed seed:
+DATA has a folder for each collection but the demo corpus; `kept.py` says what CACHE keeps. The queries, 150 of each
+kind, chosen by a fixed seed:
 
 - one: a word that stands in one passage of the collection;
 - two: such a word, and one that stands in at least every fiftieth passage;
@@ -27,13 +27,14 @@ import argparse
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from kept import Passages, opened, passages_of, texts_of
 from latency import report
 from numpy.typing import NDArray
 from peers import run_peer
@@ -42,9 +43,7 @@ from systems import brute_force, encoded_queries
 from tables import label, print_table, share
 from vectors import Texts
 
-from colbert_prf import EncodedDocument, EncodedQuery, Encoder, Index, Searcher
-from colbert_prf.datasets import read_corpus
-from colbert_prf.demo import demo_passages
+from colbert_prf import EncodedQuery, Encoder, Index, Searcher
 from colbert_prf.search.budget import default_rescore
 
 COLLECTIONS = ("demo", "scifact", "vaswani", "msmarco-dl1920")
@@ -56,15 +55,6 @@ PEER_KINDS = ("one", "two")
 NUM_ADDED = 60
 COMMON = 50
 WORD = re.compile("[a-z]{4,}")
-
-Passages = Sequence[tuple[str, str]]
-
-
-def passages_of(data: Path, name: str) -> Passages:
-    """Ids and texts of a collection."""
-    if name == "demo":
-        return demo_passages()
-    return [(doc_id, text) for doc_id, text in read_corpus(data / name / "collection.tsv.gz")]
 
 
 def frequencies_of(passages: Passages) -> dict[str, int]:
@@ -94,25 +84,6 @@ def queries_of(kind: str, passages: Passages, added: Passages, count: int, seed:
         return chosen
     common = sorted(word for word, found in counts.items() if found * COMMON >= len(passages))
     return [f"{word} {other}" for word, other in zip(chosen, random.choice(common, len(chosen)), strict=True)]
-
-
-def encoded(index: Index) -> Iterator[tuple[str, EncodedDocument]]:
-    """The documents of an index."""
-    for position in range(index.num_positions):
-        yield index.doc_id(position), EncodedDocument(index.token_ids(position), index.vectors(position))
-
-
-def opened(cache: Path, data: Path, name: str, bits: int) -> Index:
-    """An index of a collection, made where it is not there yet."""
-    path = cache / f"{name}.{bits}.index"
-    if path.exists():
-        return Index.open(path)
-    report(f"making {path} ...")
-    if bits == 16:
-        return Index.create(path, passages_of(data, name), bits=bits, progress=False)
-    whole = opened(cache, data, name, 16)
-    size, total = whole.vocabulary_size, whole.num_documents
-    return Index.create_from_vectors(path, encoded(whole), bits=bits, vocabulary_size=size, progress=False, total=total)
 
 
 def measure(index: Index, queries: Sequence[EncodedQuery]) -> dict[str, dict[str, float]]:
@@ -167,7 +138,7 @@ def measured(arguments: argparse.Namespace, encoder: Encoder, name: str, bits: i
 def compare(arguments: argparse.Namespace, encoder: Encoder, name: str) -> list[list[str]]:
     """This engine and the peers on the float32 vectors of a collection: rows of a table."""
     whole, index = (opened(arguments.cache, arguments.data, name, bits) for bits in (16, 4))
-    documents = Texts.join((doc_id, item.token_ids, item.vectors) for doc_id, item in encoded(whole))
+    documents = texts_of(whole)
     folder, searcher, lines = arguments.cache / f"peers-{name}", Searcher(index), []
     documents.save(folder, "documents")
     for kind in (kind for kind in PEER_KINDS if kind in arguments.kinds):

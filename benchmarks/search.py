@@ -3,9 +3,9 @@
     python benchmarks/search.py DATA/msmarco-dl1920 --cache CACHE --peers peers/bin/python
     python benchmarks/search.py DATA/msmarco-dl1920 --cache CACHE --peers peers/bin/python --query-vectors 32
 
-The collections are the pool of 41,867 MS MARCO passages and its first 10,000, encoded once by the embedded model into
-CACHE; the queries are the 97 topics of TREC DL 2019 and 2020. `peers.py` says how to make the environment of the other
-engines; without --peers their rows are left out.
+The collections are the pool of 41,867 MS MARCO passages and its first 10,000, encoded once by the embedded model
+(see `kept.py`); the queries are the 97 topics of TREC DL 2019 and 2020. `peers.py` says how to make the environment of
+the other engines; without --peers their rows are left out.
 
 Build seconds start from vectors in memory. Bytes per vector are those of all files, which hold no texts. Recall@k is
 that of exact float32 MaxSim, of a search for k. nDCG@10 and MAP (relevant from grade 2) are of a search for 1,000, the
@@ -33,6 +33,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from kept import opened, texts_of
 from latency import CUTOFFS, THREADS, cell, measure, report
 from numpy.typing import NDArray
 from peers import PEERS, run_peer
@@ -43,7 +44,7 @@ from vectors import YEARS, Texts, filled_up, joined, open_cache, write_json
 
 import colbert_prf
 from colbert_prf import Encoder
-from colbert_prf.datasets import read_corpus, read_topics
+from colbert_prf.datasets import read_topics
 from colbert_prf.encoder.base import available_cores
 
 DEFAULT_SYSTEMS = ("ours-2", "ours-4", "ours-4-hasty", "paper", "brute-force", *PEERS)
@@ -157,14 +158,10 @@ def rankings_of(system: System, queries: Texts) -> dict[int, NDArray[np.int64]]:
     }
 
 
-def encode(data: Path, encoder: Encoder, name: str) -> Texts:
+def encode(cache: Path, data: Path, encoder: Encoder, name: str) -> Texts:
     """The passages or the queries of a year, encoded."""
     if name == "documents":
-        pairs = [(doc_id, text) for doc_id, text in read_corpus(data / "collection.tsv.gz")]
-        documents = encoder.encode_documents(text for _, text in pairs)
-        return Texts.join(
-            (doc_id, item.token_ids, item.vectors) for (doc_id, _), item in zip(pairs, documents, strict=True)
-        )
+        return texts_of(opened(cache, data.parent, data.name, 16))
     topics = read_topics(data / f"queries.{name}.tsv")
     queries = encoder.encode_queries(topics.values())
     return Texts.join((query_id, item.token_ids, item.vectors) for query_id, item in zip(topics, queries, strict=True))
@@ -207,7 +204,7 @@ def main() -> None:
     arguments = parser.parse_args()
     encoder = Encoder.load()
     documents, years = open_cache(
-        arguments.cache, encoder.fingerprint, lambda name: encode(arguments.data, encoder, name)
+        arguments.cache, encoder.fingerprint, lambda name: encode(arguments.cache, arguments.data, encoder, name)
     )
     queries = joined([years[year] for year in YEARS])
     if arguments.query_vectors:

@@ -29,6 +29,11 @@ SCORED_EARLY = 150
 """Documents of the best approximate scores among which the very best nearly always are."""
 ROUNDS = 2
 """How often a first pass looks for documents that may still be among the best: the second time it knows better ones."""
+ERROR_SAMPLE = 200
+"""Documents of the best approximate scores whose errors tell at first how far approximate scores are off.
+
+The same for every k: the errors of lower ranks are smaller, and say too little about the best documents.
+"""
 MOST_ADDED = 20_000
 """Documents a round adds at most, so that a search of a large index ends soon."""
 
@@ -79,7 +84,8 @@ class PrunedPass(FirstPass):
         self._candidates, self._budget, self._execution = candidates, budget, execution or Execution()
         with self._execution.stage("interaction"):
             chosen = candidates.best(max(k, budget.rescore))
-            self._cut = float(chosen.scores.min(initial=np.inf))
+            sample = topk.best(chosen.scores, ERROR_SAMPLE)
+            self._cut = float(chosen.scores[sample].min(initial=np.inf))
             if budget.widen:
                 chosen = chosen.union(candidates.with_rare_tokens())
         with self._execution.stage("maxsim"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from colbert_prf.deprecated import EndToEnd
 from colbert_prf.errors import InputError
@@ -42,9 +42,9 @@ class Retriever(ABC):
         """Tell where the score of a document comes from; an :class:`InputError` where a system cannot tell."""
         raise InputError(f"{type(self).__name__} does not explain its scores")
 
-    def search_many(self, queries: Iterable[str], k: int = DEFAULT_K) -> Iterator[Ranking]:
-        """Answer queries one after another; a system that is faster in batches overrides this."""
-        return (self.search(query, k) for query in several_queries(queries))
+    def search_many(self, queries: Iterable[str], k: int = DEFAULT_K, **options: Any) -> Iterator[Ranking]:
+        """Answer queries one after another, with the options of ``search``; a faster system overrides this."""
+        return (self.search(query, k, **options) for query in several_queries(queries))
 
 
 def several_queries(queries: Iterable[Query]) -> Iterable[Query]:

@@ -26,7 +26,7 @@ from colbert_prf.types import Ranking, TermExplanation
 __all__ = ["bm25"]
 
 
-@click.command()
+@click.command(short_help="Search by terms, to compare with.")
 @click.argument("source")
 @click.argument("queries", nargs=-1, required=True)
 @click.option("-k", "--k", default=10, show_default=True, type=click.IntRange(min=1), help="Passages per query.")
@@ -55,7 +55,7 @@ def bm25(
     """Search SOURCE, an index folder or a file of passages, by the terms of each of QUERIES.
 
     An index folder gets a lexical index of the texts it keeps on first use; it follows what is added and deleted. A
-    folder made by LexicalIndex.create is searched as it is. A file is indexed anew on each call.
+    folder made by LexicalIndex.create is searched as it is. A file is indexed again on each call.
 
     \b
     Examples:

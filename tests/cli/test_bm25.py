@@ -68,6 +68,14 @@ def test_a_filter_holds_for_every_kind_of_source(tmp_path, encoder):
         assert "no field 'yeer'; there are 'year'" in str(wrong.exception)
 
 
+def test_info_describes_a_lexical_index(tmp_path):
+    LexicalIndex.create(tmp_path / "my.lexical", CORPUS, progress=False)
+    shown = CliRunner().invoke(cli, ["info", str(tmp_path / "my.lexical"), "--json"])
+    facts = json.loads(shown.output)
+    assert (facts["kind"], facts["num_documents"], facts["generation"]) == ("colbert-prf lexical index", 3, 1)
+    assert facts["num_bytes"]["posting_documents"] > 0
+
+
 @pytest.mark.parametrize("wrong", [["--original", "0.5"], ["--feedback", "kl", "--original", "0.5"]])
 def test_options_without_their_method_are_refused(corpus, wrong):
     assert CliRunner().invoke(cli, ["bm25", corpus, "tank", *wrong]).exit_code == 2

@@ -147,7 +147,7 @@ class LexicalIndex(StoredIndex[LexicalSnapshot]):
         index
             An index that keeps texts.
         analyzer
-            How a text is split into terms; when it is not the one used before, all is made anew.
+            How a text is split into terms; if it is not the one used before, the index is made again.
         progress
             Whether a bar may be shown.
 

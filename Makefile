@@ -9,7 +9,7 @@
 # EXTRAS chooses what the tests install; EXTRAS=dev leaves PyTorch out, and the tests that need it are skipped.
 
 PYTHON ?= python3
-EXTRAS ?= dev,hub
+EXTRAS ?= dev-hub
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt

@@ -3,32 +3,49 @@
     python benchmarks/effectiveness.py gives DATA --cache DIR
     python benchmarks/effectiveness.py choose DATA --cache DIR
     python benchmarks/effectiveness.py pool DATA --cache DIR --bits 16 --bits 4 --bits 2
+    python benchmarks/effectiveness.py given DATA --cache DIR --texts answers.tsv
 
 ``gives`` prints the README's table: first pass and Ranker with the defaults at 4 bits on five collections, of which two
 chose the defaults; a star marks p < 0.05 of a paired t-test. ``choose`` compares values of ``weight`` and of β on
 vaswani, nfcorpus (dev) and scifact, by the best 100 documents at 4 bits: the sets that chose the default. ``pool``
 reports on TREC DL 2019 and 2020 over the closed pool of 41,867 passages, with the defaults: nothing was chosen there.
-DATA has a folder for each collection. Indexes are made once and kept in the cache.
+``given`` compares where feedback learns on the same pool: from the best passages of the first pass, from the choice of
+a BERT re-ranker (the authors' run of BM25+BERT in DATA/paper-runs), from that choice weighed by its scores, and from
+texts: lines of query id, tab, text, such as answers of a language model. DATA has a folder for each collection. Indexes
+are made once and kept in the cache.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, Encoder, Feedback, Index, Ranking, Searcher
-from colbert_prf.datasets import read_corpus, read_qrels, read_topics
+import numpy as np
+
+from colbert_prf import CentroidPRF, ColbertPRF, EncodedQuery, Encoder, Feedback, Hit, Index, Ranking, Searcher
+from colbert_prf.datasets import read_corpus, read_qrels, read_run, read_topics
 from colbert_prf.evaluation import Evaluation, evaluate
+from colbert_prf.feedback.weighting import Statistics, inverse_frequency
 from colbert_prf.progress import progress_bar
+from colbert_prf.types import TokenIds, Vectors
 
 DEPTH, CHOOSING_DEPTH, CHOOSING_BITS = 1000, 100, 4
 MEASURES = ("AP", "nDCG@10", "RR", "R@1000")
 WEIGHTS = (0.05, 0.1, 0.2, 0.5)
 BETAS = (0.02, 0.1)
 PAPER: dict[str, Any] = {"feedback_docs": 3, "expansion_vectors": 10, "clustering": "kmeans"}
+
+
+def near_and_rare(vectors: Vectors, token_ids: TokenIds, statistics: Statistics) -> np.ndarray:
+    """A weighting of one's own: IDF times the largest cosine with a vector of the query."""
+    rarity = inverse_frequency(statistics.document_frequencies, token_ids, statistics.num_documents)
+    return rarity * np.maximum((vectors @ statistics.query.vectors.T).max(axis=1), 0)
+
+
 SYSTEMS: dict[str, Feedback | None] = {
     "first pass": None,
     "Ranker": ColbertPRF(),
@@ -37,6 +54,7 @@ SYSTEMS: dict[str, Feedback | None] = {
     "Ranker, KMedoids": ColbertPRF(clustering="kmedoids"),
     "Ranker, ICTF": ColbertPRF(weighting="ictf"),
     "Ranker, mean cosine": ColbertPRF(weighting="cosine"),
+    "Ranker, IDF × cosine, a function": ColbertPRF(weighting=near_and_rare),
     "CentroidPRF": CentroidPRF(),
     "Ranker, β=0.1 absolute": ColbertPRF(beta=0.1, **PAPER),
     "Ranker, β=1 absolute": ColbertPRF(beta=1.0, **PAPER),
@@ -80,20 +98,27 @@ GIVES = {
     "Vaswani (chose the defaults)": CHOOSING["vaswani"],
 }
 GIVES_BITS = 4
+JUDGES = {"DL19": "paper-runs/bm25_VBERT.2019.res.gz", "DL20": "paper-runs/bm25_VBERT.2020.res.gz"}
+JUDGED_DOCS = 3
+"""Passages a judge teaches from: with one there is nothing to weigh."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["gives", "choose", "pool"])
+    parser.add_argument("what", choices=["gives", "choose", "pool", "given"])
     parser.add_argument("data", type=Path)
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--bits", type=int, action="append", help="default: 16; may be given several times")
     parser.add_argument("--report", type=Path, help="pool: write wins and losses of each query to this Markdown file")
+    parser.add_argument("--texts", type=Path, help="given: texts to learn from, query id and text by a tab")
     arguments = parser.parse_args()
     if arguments.what == "gives":
         report_gains(arguments.data, arguments.cache)
     elif arguments.what == "choose":
         choose(arguments.data, arguments.cache)
+    elif arguments.what == "given":
+        for bits in arguments.bits or [16]:
+            report_given(arguments.data, arguments.cache, bits, arguments.texts)
     else:
         for bits in arguments.bits or [16]:
             report_pool(arguments.data, arguments.cache, bits, arguments.report if bits == 16 else None)
@@ -189,12 +214,73 @@ def report_pool(data: Path, cache: Path, bits: int, report: Path | None) -> None
             write_report(
                 report.with_stem(f"{report.stem}-{year}"), year, texts, rankings["Ranker"], results[year], searcher
             )
+    print_pool(searcher, bits, results)
+
+
+def print_pool(searcher: Searcher, bits: int, results: Mapping[str, Evaluation]) -> None:
+    """A row for each system, on both years."""
     print(f"\nbits={bits}, closed pool of {searcher.index.num_documents:,} passages\n")
     print("| | " + " | ".join(f"{year} {measure}" for year in POOL for measure in ("MAP", *MEASURES[1:])) + " |")
     print("|---" * (1 + len(POOL) * len(MEASURES)) + "|")
-    for label in SYSTEMS:
+    for label in results["DL19"].systems:
         cells = [f"{results[year].mean(label, measure):.4f}" for year in POOL for measure in MEASURES]
         print(f"| {label} | {' | '.join(cells)} |")
+
+
+def report_given(data: Path, cache: Path, bits: int, texts_path: Path | None) -> None:
+    """A table of where feedback learns: the same method, from what the first pass, a judge or a text file gives."""
+    searcher = open_searcher(data, cache, "msmarco-dl1920", bits)
+    results: dict[str, Evaluation] = {}
+    for year, topics in POOL.items():
+        texts, qrels = topics.read(data)
+        queries, judge = encode(searcher, texts), read_run(data / JUDGES[year])
+        runs = {
+            label: as_run((query_id, search(query_id, query)) for query_id, query in queries.items())
+            for label, search in given_systems(searcher, judge, given_texts(texts_path)).items()
+        }
+        results[year] = evaluate(qrels, runs, MEASURES, relevance=topics.relevance)
+    print_pool(searcher, bits, results)
+
+
+def given_systems(
+    searcher: Searcher, judge: Mapping[str, Mapping[str, float]], texts: Mapping[str, list[str]]
+) -> dict[str, Callable[[str, EncodedQuery], Ranking]]:
+    """Searches for a query by its id and vectors."""
+    index, several = searcher.index, ColbertPRF(feedback_docs=JUDGED_DOCS)
+
+    def judged(query_id: str, query: EncodedQuery, *, weighed: bool) -> Ranking:
+        # The run has probabilities, of which a softmax would make nothing; it is meant for the logits.
+        found = [(doc_id, logit(score)) for doc_id, score in judge.get(query_id, {}).items()]
+        ranking = Ranking(query, tuple(Hit(*pair) for pair in found if index.snapshot.find(pair[0]) is not None))
+        return searcher.search(several.expand(query, ranking, index, weighed=weighed).query, DEPTH)
+
+    systems: dict[str, Callable[[str, EncodedQuery], Ranking]] = {
+        "first pass": lambda query_id, query: searcher.search(query, DEPTH),
+        "1 passage of the first pass (default)": lambda query_id, query: searcher.search(query, DEPTH, feedback="prf"),
+        f"{JUDGED_DOCS} of the first pass": lambda query_id, query: searcher.search(query, DEPTH, feedback=several),
+        f"{JUDGED_DOCS} chosen by BERT": lambda query_id, query: judged(query_id, query, weighed=False),
+        f"{JUDGED_DOCS} chosen and weighed by BERT": lambda query_id, query: judged(query_id, query, weighed=True),
+    }
+    if texts:
+        for label, both in (("the texts", False), ("the texts and the best passage", True)):
+            systems[label] = lambda query_id, query, both=both: searcher.search(  # type: ignore[misc]
+                query, DEPTH, feedback="prf", feedback_texts=texts[query_id], with_passages=both
+            )
+    return systems
+
+
+def logit(probability: float) -> float:
+    kept = min(max(probability, 1e-9), 1 - 1e-9)
+    return math.log(kept / (1 - kept))
+
+
+def given_texts(path: Path | None) -> dict[str, list[str]]:
+    """The texts of each query id."""
+    texts: dict[str, list[str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path else ():
+        query_id, text = line.split("\t", 1)
+        texts.setdefault(query_id, []).append(text)
+    return texts
 
 
 def write_report(

@@ -17,6 +17,7 @@ from colbert_prf.errors import InputError, MissingExtraError, ServiceError
 from colbert_prf.feedback import Feedback
 from colbert_prf.feedback.methods import METHODS
 from colbert_prf.search.grouping import Group
+from colbert_prf.search.retriever import DEFAULT_K, several_queries
 
 try:
     import httpx
@@ -195,13 +196,15 @@ class Client:
         """What the index is made of."""
         return self._send(self._calls.info())
 
-    def search(self, query: str, k: int = 10, **options: Unpack[SearchOptions]) -> SearchResult:
+    def search(self, query: str, k: int = DEFAULT_K, **options: Unpack[SearchOptions]) -> SearchResult:
         """Find the ``k`` best documents; ``feedback`` is a method such as ``ColbertPRF()``, or a mapping."""
         return self._send(self._calls.search({"query": query}, k, options)).results[0]
 
-    def search_many(self, queries: Iterable[str], k: int = 10, **options: Unpack[SearchOptions]) -> list[SearchResult]:
+    def search_many(
+        self, queries: Iterable[str], k: int = DEFAULT_K, **options: Unpack[SearchOptions]
+    ) -> list[SearchResult]:
         """Answer several queries in one request."""
-        return self._send(self._calls.search({"queries": list(queries)}, k, options)).results
+        return self._send(self._calls.search({"queries": list(several_queries(queries))}, k, options)).results
 
     def explain(self, query: str, doc_id: str, **options: Unpack[SearchOptions]) -> ExplainedHit:
         """Tell which tokens of a document give it its score."""
@@ -292,15 +295,15 @@ class AsyncClient:
         """What the index is made of."""
         return await self._send(self._calls.info())
 
-    async def search(self, query: str, k: int = 10, **options: Unpack[SearchOptions]) -> SearchResult:
+    async def search(self, query: str, k: int = DEFAULT_K, **options: Unpack[SearchOptions]) -> SearchResult:
         """Find the ``k`` best documents."""
         return (await self._send(self._calls.search({"query": query}, k, options))).results[0]
 
     async def search_many(
-        self, queries: Iterable[str], k: int = 10, **options: Unpack[SearchOptions]
+        self, queries: Iterable[str], k: int = DEFAULT_K, **options: Unpack[SearchOptions]
     ) -> list[SearchResult]:
         """Answer several queries in one request."""
-        return (await self._send(self._calls.search({"queries": list(queries)}, k, options))).results
+        return (await self._send(self._calls.search({"queries": list(several_queries(queries))}, k, options))).results
 
     async def explain(self, query: str, doc_id: str, **options: Unpack[SearchOptions]) -> ExplainedHit:
         """Tell which tokens of a document give it its score."""

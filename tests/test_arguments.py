@@ -48,7 +48,7 @@ def indexes(tmp_path_factory) -> dict[str, Any]:
         "index": Index.create_from_vectors(folder / "index", VECTORS, vocabulary_size=9, progress=False),
         "memory": MemoryIndex.create_from_vectors(VECTORS),
         "lexical": LexicalIndex.create(folder / "lexical", TEXTS, analyzer=analyzer, progress=False),
-        "single": VectorIndex.create(folder / "single", TEXTS, Counts(), progress=False),
+        "single": VectorIndex.create(folder / "single", TEXTS, encoder=Counts(), progress=False),
     }
 
 
@@ -96,7 +96,7 @@ def test_documents_must_be_iterable(tmp_path, indexes, wrong):
         lambda: Index.create(tmp_path / "i", wrong, progress=False),
         lambda: MemoryIndex.create(wrong, progress=False),
         lambda: LexicalIndex.create(tmp_path / "i", wrong, progress=False),
-        lambda: VectorIndex.create(tmp_path / "i", wrong, Counts(), progress=False),
+        lambda: VectorIndex.create(tmp_path / "i", wrong, encoder=Counts(), progress=False),
         lambda: Index.create_from_vectors(tmp_path / "i", wrong, progress=False),
         lambda: indexes["index"].add_vectors(wrong),
         lambda: indexes["lexical"].upsert(wrong),

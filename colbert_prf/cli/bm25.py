@@ -15,8 +15,9 @@ from rich.table import Table
 from colbert_prf.baselines.lexical import BM25, LexicalIndex, TermFeedback
 from colbert_prf.baselines.lexical.manifest import LexicalManifest
 from colbert_prf.baselines.lexical.methods import METHODS
-from colbert_prf.cli.corpus import Reading, corpus_options
+from colbert_prf.cli.corpus import Reading, corpus_options, documents_of
 from colbert_prf.cli.output import console, json_option, print_json, print_ranking
+from colbert_prf.cli.where import where_option
 from colbert_prf.index import Index
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.manifest import kind_of
@@ -25,7 +26,7 @@ from colbert_prf.types import Ranking, TermExplanation
 __all__ = ["bm25"]
 
 
-@click.command()
+@click.command(short_help="Search by terms, to compare with.")
 @click.argument("source")
 @click.argument("queries", nargs=-1, required=True)
 @click.option("-k", "--k", default=10, show_default=True, type=click.IntRange(min=1), help="Passages per query.")
@@ -35,6 +36,7 @@ __all__ = ["bm25"]
 @click.option("--feedback-docs", type=click.IntRange(min=1), help="Passages learned from: by default 3.")
 @click.option("--feedback-terms", type=click.IntRange(min=1), help="Terms learned: by default 10.")
 @click.option("--original", type=click.FloatRange(0, 1), help="λ of rm3, what the query keeps: by default 0.6.")
+@where_option
 @click.option("--explain", is_flag=True, help="Show what each term gives to each score.")
 @corpus_options()
 @json_option
@@ -44,6 +46,7 @@ def bm25(
     k: int,
     k1: float,
     b: float,
+    where: dict[str, Any] | None,
     explain: bool,
     reading: Reading,
     as_json: bool,
@@ -52,18 +55,19 @@ def bm25(
     """Search SOURCE, an index folder or a file of passages, by the terms of each of QUERIES.
 
     An index folder gets a lexical index of the texts it keeps on first use; it follows what is added and deleted. A
-    folder made by LexicalIndex.create is searched as it is. A file is indexed anew on each call.
+    folder made by LexicalIndex.create is searched as it is. A file is indexed again on each call.
 
     \b
     Examples:
       colbert-prf bm25 my.index "do goldfish grow"
       colbert-prf bm25 my.index "do goldfish grow" --feedback rm3 --original 0.5 --explain
+      colbert-prf bm25 my.index "do goldfish grow" --where "year>=2020"
       colbert-prf bm25 passages.tsv "do goldfish grow" -k 3 --json
     """
     feedback = _feedback_from(**options)
     with TemporaryDirectory() as folder:
         index = _open(source, reading, Path(folder))
-        system = BM25(index, k1=k1, b=b, feedback=feedback)
+        system = BM25(index, k1=k1, b=b, feedback=feedback, where=where)
         shown = []
         for text in queries:
             ranking = system.search(text, k)
@@ -88,11 +92,9 @@ def _feedback_from(feedback: str | None, **given: Any) -> TermFeedback | None:
 
 
 def _open(source: str, reading: Reading, folder: Path) -> LexicalIndex:
-    from colbert_prf.datasets import read_corpus
-
     path = Path(source)
     if not path.is_dir():
-        return LexicalIndex.create(folder / "lexical", read_corpus(source, **reading))
+        return LexicalIndex.create(folder / "lexical", documents_of(source, reading))
     if kind_of(IndexLayout.at(path)) == LexicalManifest.KIND:
         return LexicalIndex.open(path)
     return LexicalIndex.of(Index.open(path))
@@ -100,7 +102,7 @@ def _open(source: str, reading: Reading, folder: Path) -> LexicalIndex:
 
 def _as_dict(ranking: Ranking, text: str, explanations: list[TermExplanation]) -> dict[str, Any]:
     hits: list[dict[str, Any]] = [
-        {"rank": rank, "doc_id": hit.doc_id, "score": hit.score, "text": hit.text}
+        {"rank": rank, "doc_id": hit.doc_id, "score": hit.score, "text": hit.text, "metadata": hit.metadata}
         for rank, hit in enumerate(ranking, start=1)
     ]
     for hit, explanation in zip(hits, explanations, strict=False):

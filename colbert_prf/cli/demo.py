@@ -19,7 +19,7 @@ DEPTH = 10
 """Ranks of the first pass a passage's move is told from, where fewer are shown."""
 
 
-@click.command()
+@click.command(short_help="Search Python's own documentation.")
 @click.argument("questions", nargs=-1)
 @click.option("-k", "--k", default=3, show_default=True, type=click.IntRange(min=1), help="Passages per question.")
 @click.option("--cache", type=click.Path(file_okay=False, path_type=Path), help="Where to keep the index.")

@@ -44,7 +44,7 @@ _SUFFIXES = re.compile(r"(\.(res|run|txt|trec|tsv|gz|zst|zstd))+$", re.IGNORECAS
 Runs = dict[str, dict[str, dict[str, float]]]
 
 
-@click.command()
+@click.command(short_help="Score TREC runs by judgements.")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option(

@@ -24,7 +24,7 @@ RENDERERS = {"markdown": to_markdown, "latex": to_latex, "csv": to_csv}
 TITLES = ("query", "query tokens", "most likely tokens of the vectors added")
 
 
-@click.command()
+@click.command(short_help="Tabulate what feedback adds to queries.")
 @click.argument("index", type=click.Path(path_type=Path))
 @click.argument("queries", nargs=-1)
 @click.option("--topics", metavar="FILE", help="Queries from a file of topics, or `irds:NAME`.")

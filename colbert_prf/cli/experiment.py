@@ -18,7 +18,7 @@ __all__ = ["experiment"]
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(short_help="Run systems over collections, from a file.")
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--data", required=True, type=FOLDER, help="Where the collections are that CONFIG names.")
 @click.option("--output", "-o", required=True, type=FOLDER, help="Where indexes, runs and the report are kept.")

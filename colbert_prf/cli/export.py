@@ -12,7 +12,7 @@ from colbert_prf.cli.output import console, json_option, print_json
 __all__ = ["export"]
 
 
-@click.command()
+@click.command(short_help="Turn a ColBERT checkpoint into an ONNX model.")
 @click.argument("model")
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--int8", is_flag=True, help="Quantize to 8 bits: a quarter of the size and faster, slightly less exact.")

@@ -75,7 +75,11 @@ def feedback_options(command: Command) -> Command:
         click.option(
             "--feedback", type=click.Choice(list(METHODS)), help="Learn from the best passages and search again."
         ),
-        click.option("--rerank", is_flag=True, help="Score the passages of the first pass anew; do not search again."),
+        click.option(
+            "--rerank",
+            is_flag=True,
+            help="Only score the passages of the first pass again; do not search the index again.",
+        ),
         *(tuning_option(name) for name in _TUNING),
         absolute_beta_option,
     ]

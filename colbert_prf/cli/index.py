@@ -22,7 +22,7 @@ __all__ = ["add", "delete", "index", "merge", "upsert", "verify"]
 INDEX = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(short_help="Make an index of a corpus.")
 @click.argument("corpus")
 @click.argument("output", type=INDEX)
 @click.option(
@@ -92,7 +92,7 @@ def index(
     _report(made, as_json)
 
 
-@click.command()
+@click.command(short_help="Add passages to an index.")
 @click.argument("index", type=INDEX)
 @click.argument("corpus")
 @corpus_options()
@@ -115,7 +115,7 @@ def add(index: Path, corpus: str, reading: Reading, as_json: bool) -> None:
     _report(opened, as_json)
 
 
-@click.command()
+@click.command(short_help="Add passages, replacing those that are there.")
 @click.argument("index", type=INDEX)
 @click.argument("corpus")
 @corpus_options()
@@ -138,7 +138,7 @@ def upsert(index: Path, corpus: str, reading: Reading, as_json: bool) -> None:
     _report(opened, as_json)
 
 
-@click.command()
+@click.command(short_help="Delete passages from an index.")
 @click.argument("index", type=INDEX)
 @click.argument("doc_ids", nargs=-1, required=True)
 @json_option
@@ -156,9 +156,9 @@ def delete(index: Path, doc_ids: tuple[str, ...], as_json: bool) -> None:
     _report(opened, as_json)
 
 
-@click.command()
+@click.command(short_help="Drop deleted passages and join segments.")
 @click.argument("index", type=INDEX)
-@click.option("--retrain", is_flag=True, help="Also train the codec anew, for an index that has outgrown it.")
+@click.option("--retrain", is_flag=True, help="Also train the codec again, for an index that has outgrown it.")
 @json_option
 def merge(index: Path, retrain: bool, as_json: bool) -> None:
     """Join the segments of INDEX and drop what was deleted; rankings stay as they are.
@@ -175,7 +175,7 @@ def merge(index: Path, retrain: bool, as_json: bool) -> None:
     _report(opened, as_json)
 
 
-@click.command()
+@click.command(short_help="Check every byte of an index.")
 @click.argument("index", type=INDEX)
 @json_option
 def verify(index: Path, as_json: bool) -> None:
@@ -231,8 +231,9 @@ def _report(index: Any, as_json: bool) -> None:
     if as_json:
         print_json(asdict(info))
         return
+    passages = "1 passage" if info.num_documents == 1 else f"{info.num_documents:,} passages"
     console().print(
-        f"{info.path}: {info.num_documents:,} passages, {info.num_vectors:,} vectors of {info.bits} bits, "
+        f"{info.path}: {passages}, {info.num_vectors:,} vectors of {info.bits} bits, "
         f"{sum(info.num_bytes.values()) / 1e6:.1f} MB, generation {info.generation}.",
         markup=False,
     )

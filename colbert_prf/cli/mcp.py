@@ -9,7 +9,7 @@ from colbert_prf.errors import MissingExtraError
 __all__ = ["mcp"]
 
 
-@click.command()
+@click.command(short_help="Give an index to a language-model agent.")
 @click.argument("index")
 def mcp(index: str) -> None:
     """Give INDEX to a language-model agent: the tools search, search_with_feedback and document.

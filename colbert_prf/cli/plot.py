@@ -27,7 +27,7 @@ __all__ = ["plot"]
 LEGEND_CHARACTERS = 60
 
 
-@click.command()
+@click.command(short_help="Draw what feedback learns, in a plane.")
 @click.argument("source")
 @click.argument("query")
 @click.option("--output", "-o", required=True, metavar="FILE", help="The figure: .png, .svg or .pdf.")

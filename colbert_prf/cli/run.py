@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 
-@click.command()
+@click.command(short_help="Write a TREC run for a file of topics.")
 @click.argument("index", type=click.Path(path_type=Path))
 @click.argument("topics")
 @click.option(

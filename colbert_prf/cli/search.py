@@ -30,7 +30,7 @@ group_option = click.option(
 )
 
 
-@click.command()
+@click.command(short_help="Search an index, a file or a server.")
 @click.argument("source")
 @click.argument("queries", nargs=-1)
 @click.option("--queries", "topics", metavar="FILE", help="More queries: TSV (id, tab, text), JSONL or TREC topics.")
@@ -87,7 +87,7 @@ def search(
 ) -> None:
     """Search SOURCE, an index folder, a file of passages or an index of a server, for each of QUERIES.
 
-    An index is made with `colbert-prf index`. A file may be anything that command reads; it is encoded anew on each
+    An index is made with `colbert-prf index`. A file may be anything that command reads; it is encoded again on each
     call and scored exactly, which suits up to a few thousand passages. An index of `colbert-prf serve` is addressed as
     http://host:port/NAME; COLBERT_PRF_READ_KEY in the environment is its key.
 

@@ -27,7 +27,7 @@ SWITCH_SECONDS = 0.0005
 """How long a thread may keep the interpreter while another waits: a tenth of Python's own, for short requests."""
 
 
-@click.command()
+@click.command(short_help="Serve indexes over HTTP, with a page.")
 @click.argument("indexes", nargs=-1, metavar="[INDEX | NAME=INDEX]...")
 @click.option("--demo", is_flag=True, help="Serve the documentation of Python's library, indexing it if needed.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 for every network of this machine.")

@@ -19,7 +19,7 @@ from colbert_prf.index import Index
 __all__ = ["sweep"]
 
 
-@click.command()
+@click.command(short_help="Study the parameters of feedback.")
 @click.argument("index", type=click.Path(path_type=Path))
 @click.argument("topics")
 @click.argument("qrels")

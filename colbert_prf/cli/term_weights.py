@@ -18,7 +18,7 @@ from colbert_prf.progress import progress_bar
 __all__ = ["read_answers", "term_weights"]
 
 
-@click.command("term-weights")
+@click.command("term-weights", short_help="Learn how much words matter, for BM25.")
 @click.argument("pairs", nargs=-1, required=True)
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--passages", type=click.IntRange(min=1), help="Learn from the first so many passages only.")

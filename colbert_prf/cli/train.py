@@ -92,7 +92,7 @@ _form_options = _together(
 )
 
 
-@click.command()
+@click.command(short_help="Train a ColBERT model or a cross-encoder.")
 @click.argument("triples", nargs=-1, required=True)
 @click.option("--base", required=True, metavar="MODEL", help="A text encoder or a ColBERT checkpoint.")
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="The folder of the new model.")

@@ -112,7 +112,7 @@ class Context:
         self._searchers: dict[tuple[int, str | None, Preset | None, bool], Searcher] = {}
 
     def documents(self) -> Iterator[tuple[str, str]]:
-        """The documents, ids and texts, read anew each time; one without text is kept."""
+        """The documents, ids and texts, read again each time; one without text is kept."""
         return ((document.doc_id, document.text) for document in read_corpus(self.corpus, empty="keep"))
 
     @cached_property

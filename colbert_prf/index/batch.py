@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from time import monotonic
@@ -14,6 +13,7 @@ from colbert_prf.errors import InputError
 from colbert_prf.index.documents import Document
 from colbert_prf.index.manifest import Settings
 from colbert_prf.storage.arrays import Array
+from colbert_prf.storage.metadata import metadata_json
 
 __all__ = ["BATCH_VECTORS", "Batch", "batches_of"]
 
@@ -108,19 +108,5 @@ def _batch(documents: list[Document], settings: Settings) -> Batch:
         token_ids=np.concatenate([document.encoded.token_ids for document in documents]),
         columns={"vectors": np.concatenate([document.encoded.vectors for document in documents]).astype(np.float16)},
         texts=[(item.text or "").encode("utf-8", "surrogatepass") for item in documents] if settings.texts else None,
-        metadata=[_metadata_json(document) for document in documents],
+        metadata=[metadata_json(document.doc_id, document.metadata) for document in documents],
     )
-
-
-def _metadata_json(document: Document) -> bytes:
-    if not document.metadata:
-        return b""
-    try:
-        # ASCII escapes lone surrogates, so that every string reads back as it was.
-        return json.dumps(dict(document.metadata), allow_nan=False).encode("ascii")
-    except RecursionError as error:
-        problem = "is nested too deep to be written as JSON; make it flatter"
-        raise InputError(f"the metadata of document {document.doc_id!r} {problem}") from error
-    except (TypeError, ValueError) as error:
-        problem = f"cannot be written as JSON: {error}"
-        raise InputError(f"the metadata of document {document.doc_id!r} {problem}") from error

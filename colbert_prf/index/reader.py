@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -23,8 +20,7 @@ __all__ = ["IndexReader"]
 class IndexReader(StoredIndex[Snapshot]):
     """Reads one generation of an index; each call sees the generation that is current when it begins.
 
-    Documents are named by their ids. The library itself works with positions, which count from 0 over all segments and
-    change with a merge; most methods that take an id take a position as well.
+    Most methods that take an id take a position as well.
     """
 
     def info(self) -> IndexInfo:
@@ -80,22 +76,6 @@ class IndexReader(StoredIndex[Snapshot]):
         frequencies = self._snapshot.document_frequencies[np.where(in_vocabulary, tokens, 0)]
         return np.where(in_vocabulary, frequencies, 0)
 
-    def doc_id(self, position: int) -> str:
-        """Read the id of a document."""
-        return self._snapshot.doc_id(position)
-
-    def text(self, document: str | int) -> str | None:
-        """Read the text of a document, by its id or position; None if the index keeps no texts."""
-        return self._snapshot.text(self._position(document))
-
-    def metadata(self, document: str | int) -> dict[str, Any]:
-        """Read the metadata of a document, by its id or position; empty if it has none."""
-        return self._snapshot.metadata(self._position(document))
-
-    def positions(self, doc_ids: Iterable[str]) -> npt.NDArray[np.int64]:
-        """Find the positions of live documents; an :class:`InputError` names an unknown id."""
-        return self._snapshot.positions(doc_ids)
-
     def vectors(self, document: str | int) -> Vectors:
         """Decode the vectors of a document, by its id or position, of shape (num_tokens, dim)."""
         return self._snapshot.vectors(self._position(document))
@@ -107,7 +87,3 @@ class IndexReader(StoredIndex[Snapshot]):
     def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:
         """Score every position exactly on decoded vectors, of shape (num_positions,); minus infinity if deleted."""
         return self._snapshot.score(query)
-
-    def _position(self, document: str | int) -> int:
-        """Find the position of a document; an :class:`InputError` names an unknown or deleted id."""
-        return int(self._snapshot.positions([document])[0]) if isinstance(document, str) else document

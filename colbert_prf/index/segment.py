@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -19,9 +18,9 @@ from colbert_prf.kernels.postings import decode_postings
 from colbert_prf.storage.array_specs import ArraySpec
 from colbert_prf.storage.arrays import Array, expand_ranges
 from colbert_prf.storage.blobs import blob_specs
-from colbert_prf.storage.fields import Fields, field_specs
 from colbert_prf.storage.identifiers import identifier_specs
 from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.metadata import metadata_specs
 from colbert_prf.storage.segment import StoredSegment
 from colbert_prf.types import TokenIds, Vectors
 
@@ -66,7 +65,6 @@ class Segment(StoredSegment):
         self._column_names = tuple(codec.columns) if codec else ("vectors",)
         self.token_ids = arrays["token_ids"]
         self.offsets: npt.NDArray[np.int64] = arrays["offsets"]
-        self._metadata = self._blobs("metadata")
         if codec:
             self.lists: npt.NDArray[np.uint8] = arrays["lists"]
             self.list_offsets: npt.NDArray[np.int64] = arrays["list_offsets"]
@@ -86,28 +84,6 @@ class Segment(StoredSegment):
             if largest >= self.codec.num_centroids:
                 raise self._damaged("codes", f"a code is {largest}, there are {self.codec.num_centroids} centroids")
         return columns
-
-    def metadata(self, position: int) -> dict[str, Any]:
-        """Read the metadata of a document; empty if it has none."""
-        encoded = self._metadata[position] if self._metadata else b""
-        try:
-            metadata = json.loads(encoded) if encoded else {}
-        except (ValueError, RecursionError) as error:
-            raise self._damaged("metadata_blocks", f"the metadata at {position} is not JSON ({error})") from error
-        if not isinstance(metadata, dict):
-            raise self._damaged("metadata_blocks", f"the metadata at {position} is not an object")
-        return metadata
-
-    @cached_property
-    def fields(self) -> Fields:
-        """The metadata of all documents as columns, which are made from the JSON if the segment has none."""
-        if "field_names" in self.arrays:
-            return Fields.opened(self.arrays, num_documents=len(self), folder=self.folder)
-        return self.metadata_as_fields()
-
-    def metadata_as_fields(self) -> Fields:
-        """Make columns of the metadata of all documents from the JSON."""
-        return Fields.of(self.metadata(position) if self._metadata else {} for position in range(len(self)))
 
     def vectors(self, start: int, end: int) -> Vectors:
         """Decode the vectors of the documents ``start:end``, one document after the other."""
@@ -227,7 +203,7 @@ class Segment(StoredSegment):
                 token_ids=self.token_ids[rows],
                 columns={name: column[rows] for name, column in self.columns.items()},
                 texts=[self._texts[position] for position in positions] if self._texts else None,
-                metadata=[self._metadata[position] if self._metadata else b"" for position in positions],
+                metadata=[self.metadata_json(position) for position in positions],
             )
 
     def _check_offsets(self) -> None:
@@ -251,12 +227,10 @@ def _specs(info: SegmentInfo, codec: Codec | None) -> dict[str, ArraySpec]:
         "offsets": ArraySpec.of(np.int64, shape=(num_documents + 1,)),
         "token_ids": ArraySpec.of(np.uint16, np.uint32, shape=(num_vectors,)),
         **identifier_specs(num_documents),
+        **metadata_specs(info.files, num_documents),
     }
-    for name in ("texts", "metadata"):
-        if f"{name}_blocks" in info.files:
-            specs |= blob_specs(name, num_documents)
-    if "field_names" in info.files:
-        specs |= field_specs()
+    if "texts_blocks" in info.files:
+        specs |= blob_specs("texts", num_documents)
     if codec is None:
         return {**specs, "vectors": ArraySpec.of(np.float16, shape=(num_vectors, None))}
     for name, (dtype, row_shape) in codec.columns.items():

@@ -5,7 +5,6 @@ Batches go straight to disk; arrays that depend on all documents of a segment ar
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -23,9 +22,9 @@ from colbert_prf.kernels.postings import encode_postings
 from colbert_prf.storage.arrays import Array, ArrayWriter, write_arrays
 from colbert_prf.storage.blobs import BlobWriter
 from colbert_prf.storage.durable import sync_folder
-from colbert_prf.storage.fields import Fields
 from colbert_prf.storage.identifiers import identifier_arrays
 from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.metadata import MetadataWriter
 
 __all__ = [
     "CHUNK_VECTORS",
@@ -170,8 +169,7 @@ class SegmentWriter:
         self._columns = {name: self._writer(name, dtype, row_shape) for name, (dtype, row_shape) in columns.items()}
         self._columns["token_ids"] = self._writer("token_ids", token_dtype(settings.vocabulary_size), ())
         self._texts = BlobWriter(folder, "texts") if settings.texts else None
-        self._metadata: BlobWriter | None = None
-        self._metadata_blobs: list[bytes] = []
+        self._metadata = MetadataWriter(folder, columns=codec is not None)
         self._doc_ids: list[str] = []
         self._lengths: list[npt.NDArray[np.int64]] = []
         self._codes: list[Array] = []
@@ -186,11 +184,11 @@ class SegmentWriter:
             assert batch.texts is not None, "an index that keeps texts gets texts"
             for text in batch.texts:
                 self._texts.append(text)
-        self._append_metadata(batch)
+        for blob in batch.metadata:
+            self._metadata.append(blob)
         self._doc_ids += batch.doc_ids
         self._lengths.append(batch.lengths)
         if self._codec:
-            self._metadata_blobs += batch.metadata
             self._codes.append(batch.columns["codes"])
             self._tokens.append(batch.token_ids.astype(token_dtype(self._settings.vocabulary_size)))
             self._frequencies += document_frequencies(batch.token_ids, batch.lengths, self._settings.vocabulary_size)
@@ -200,8 +198,8 @@ class SegmentWriter:
     def finish(self) -> SegmentInfo:
         """Write the arrays that depend on all documents, and wait for the disk."""
         files = {name: writer.finish() for name, writer in self._columns.items()}
-        for blobs in (self._texts, self._metadata):
-            files |= blobs.finish() if blobs else {}
+        files |= self._texts.finish() if self._texts else {}
+        files |= self._metadata.finish()
         offsets = np.cumsum(np.concatenate([[0], *self._lengths]), dtype=np.int64)
         arrays = {"offsets": offsets, **identifier_arrays(self._doc_ids)}
         if self._codec:
@@ -212,9 +210,6 @@ class SegmentWriter:
             arrays["lists"], arrays["list_offsets"] = encode_postings(codes, offsets, self._codec.num_centroids)
             arrays["frequencies"] = _shortest(self._frequencies)
             arrays["token_lists"], arrays["token_list_offsets"] = token_postings(tokens, offsets, arrays["frequencies"])
-            if self._metadata:
-                fields = Fields.of(json.loads(blob) if blob else {} for blob in self._metadata_blobs)
-                files |= fields.write(self._folder)
         files |= write_arrays(self._folder, arrays)
         sync_folder(self._folder)
         sync_folder(self._folder.parent)
@@ -231,16 +226,6 @@ class SegmentWriter:
                 writer.close()
         if kind is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _append_metadata(self, batch: Batch) -> None:
-        """Write metadata once a document has any, with empty blobs for the documents before."""
-        if self._metadata is None and any(batch.metadata):
-            self._metadata = BlobWriter(self._folder, "metadata")
-            for _ in range(self.num_documents):
-                self._metadata.append(b"")
-        if self._metadata is not None:
-            for blob in batch.metadata:
-                self._metadata.append(blob)
 
     def _writer(self, name: str, dtype: npt.DTypeLike, row_shape: tuple[int, ...]) -> ArrayWriter:
         return ArrayWriter(IndexLayout.array(self._folder, name), dtype, row_shape)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,6 @@ from colbert_prf.kernels import packed
 from colbert_prf.kernels.maxsim import maxsim
 from colbert_prf.storage.array_specs import check_specs
 from colbert_prf.storage.arrays import ArrayInfo, check_array, expand_ranges, open_array
-from colbert_prf.storage.fields import Fields
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.snapshot import StoredSnapshot
 from colbert_prf.types import EncodedQuery, TokenIds, Vectors
@@ -62,16 +60,6 @@ class Snapshot(StoredSnapshot[Segment]):
     def special_ids(self) -> frozenset[int]:
         """Token ids that carry no word."""
         return frozenset(self.manifest.settings.special_ids)
-
-    def metadata(self, position: int) -> dict[str, Any]:
-        """Read the metadata of a document; empty if it has none."""
-        segment, local_position = self.locate(position)
-        return segment.metadata(local_position)
-
-    @property
-    def fields(self) -> list[Fields]:
-        """The metadata as columns, one for each segment in the order of positions, deleted documents included."""
-        return [segment.fields for segment in self.segments]
 
     @property
     def passages(self) -> Passages | None:

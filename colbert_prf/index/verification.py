@@ -10,7 +10,7 @@ from colbert_prf.index.segment_writer import document_frequencies, token_posting
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.postings import encode_postings
 from colbert_prf.storage.arrays import Array
-from colbert_prf.storage.verification import require, verify_texts
+from colbert_prf.storage.verification import require, verify_metadata, verify_texts
 
 __all__ = ["verify_segment"]
 
@@ -27,20 +27,7 @@ def verify_segment(snapshot: Snapshot, segment: Segment) -> None:
     _verify_codes(segment, snapshot)
     _verify_deletions(segment)
     verify_texts(segment, texts=snapshot.manifest.settings.texts)
-    for position in range(len(segment)):
-        segment.metadata(position)
-    _verify_fields(segment)
-
-
-def _verify_fields(segment: Segment) -> None:
-    if "field_names" not in segment.arrays:
-        return
-    expected = segment.metadata_as_fields()
-    for name, array in expected.arrays().items():
-        equal = np.array_equal(array, segment.arrays[name])
-        require(equal, segment, name, "the columns are not those of the metadata")
-    equal = list(expected.strings) == list(segment.fields.strings)
-    require(equal, segment, "field_strings_blocks", "the strings are not those of the metadata")
+    verify_metadata(segment)
 
 
 def _verify_offsets(segment: Segment) -> None:

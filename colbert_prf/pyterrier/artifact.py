@@ -137,7 +137,7 @@ class ColbertIndex(pt.Artifact):
         Parameters
         ----------
         rerank
-            Whether the documents of the first pass are only scored anew (ReRanker) instead of searching again (Ranker).
+            Whether to score the documents of the first pass again (ReRanker) instead of searching again (Ranker).
         num_results, probes, rescore, where, group
             As in :class:`ColbertRetriever`.
         feedback

@@ -15,6 +15,7 @@ from colbert_prf.baselines.rerank import BertQE, PairScorer
 from colbert_prf.errors import InputError
 from colbert_prf.pyterrier.component import Component
 from colbert_prf.pyterrier.frames import answered, query_groups, rescored
+from colbert_prf.search.arguments import Where
 from colbert_prf.types import Hit, Ranking
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class LexicalRetriever(Component):
         That keeps texts; their terms are counted on first use and kept in its folder.
     num_results
         Documents for each query; fewer share a term with some.
-    k1, b, k3, idf, feedback
+    k1, b, k3, idf, feedback, where
         As in :class:`BM25`.
     """
 
@@ -46,6 +47,7 @@ class LexicalRetriever(Component):
         k3: float | None = 8.0,
         idf: Idf = "robertson",
         feedback: TermFeedback | None = None,
+        where: Where | None = None,
     ) -> None:
         if num_results < 1:
             raise InputError(f"num_results must be at least 1, found {num_results}")
@@ -56,6 +58,7 @@ class LexicalRetriever(Component):
         self.k3 = k3
         self.idf = idf
         self.feedback = feedback
+        self.where = where
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Find documents for queries."""

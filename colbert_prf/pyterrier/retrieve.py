@@ -34,7 +34,7 @@ class QueryEncoder(Component):
         self.index = index
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """Encode the column ``query`` anew, of queries or of documents found for queries."""
+        """Encode the column ``query`` again, of queries or of documents found for queries."""
         pt.validate.columns(inp, includes=["qid", "query"])
         texts = inp[["qid", "query"]]
         return with_queries(inp, encoded_queries(texts, lambda: self.index.encoder))

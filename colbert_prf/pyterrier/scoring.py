@@ -60,7 +60,7 @@ class ColbertScorer(_Scorer):
     index
         That has the documents; one it does not have is an :class:`InputError` that names it.
     feedback
-        Learn from the best documents by MaxSim and score all of them anew.
+        Learn from the best documents by MaxSim and score all of them again.
     """
 
     def __init__(self, index: ColbertIndex, *, feedback: Feedback | None = None) -> None:

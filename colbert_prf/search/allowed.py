@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from colbert_prf.index.collection import Collection
 from colbert_prf.search.arguments import Predicate, checked_ids
@@ -12,8 +14,24 @@ from colbert_prf.search.budget import Execution
 from colbert_prf.search.filters import Filter, filter_mask
 from colbert_prf.search.grouping import expand_to_passages
 from colbert_prf.search.scorer import Mask
+from colbert_prf.storage.fields import Fields
 
-__all__ = ["allowed_mask"]
+__all__ = ["WithMetadata", "allowed_mask", "where_mask"]
+
+
+class WithMetadata(Protocol):
+    """What a filter reads: one generation of any kind of index."""
+
+    @property
+    def live(self) -> npt.NDArray[np.bool_]:
+        """Whether the document at each position is live, of shape (num_positions,)."""
+
+    @property
+    def fields(self) -> list[Fields]:
+        """The metadata as columns, one for each segment in the order of positions."""
+
+    def metadata(self, position: int) -> dict[str, Any]:
+        """Read the metadata of a document."""
 
 
 def allowed_mask(
@@ -35,17 +53,37 @@ def allowed_mask(
     if allowed is None and where is None:
         return None
     with execution.stage("filter"):
-        mask = np.zeros(collection.num_positions, dtype=np.bool_)
         if allowed is None:
-            mask[:] = True
-        else:
-            ids = checked_ids("allowed", allowed)
-            ids = ids if collection.passages is None else expand_to_passages(collection, ids)
-            mask[collection.positions(ids)] = True
-        mask &= collection.live
-        if isinstance(where, Filter):
-            mask &= filter_mask(where, collection.fields)
-        elif where is not None:
-            for position in np.flatnonzero(mask).tolist():
-                mask[position] = where(collection.metadata(position))
+            return where_mask(collection, where)
+        ids = checked_ids("allowed", allowed)
+        ids = ids if collection.passages is None else expand_to_passages(collection, ids)
+        mask = np.zeros(collection.num_positions, dtype=np.bool_)
+        mask[collection.positions(ids)] = True
+        return where_mask(collection, where, mask)
+
+
+def where_mask(
+    documents: WithMetadata, where: Filter | Predicate | None, among: npt.NDArray[np.bool_] | None = None
+) -> Mask:
+    """Whether each position may be found, of shape (num_positions,); None if all may.
+
+    Parameters
+    ----------
+    documents
+        One generation of any kind of index.
+    where
+        A filter of their metadata, or a function of it.
+    among
+        The positions that may be found otherwise; all if left out.
+    """
+    if where is None and among is None:
+        return None
+    mask = documents.live if among is None else among & documents.live
+    if isinstance(where, Filter):
+        return mask & filter_mask(where, documents.fields)
+    if where is None:
         return mask
+    mask = mask.copy()
+    for position in np.flatnonzero(mask).tolist():
+        mask[position] = where(documents.metadata(position))
+    return mask

@@ -38,7 +38,7 @@ from colbert_prf.search.grouping import Group, by_document, check_group
 from colbert_prf.search.ivfpq import PaperEngine
 from colbert_prf.search.paper_pass import PaperPass
 from colbert_prf.search.prf_search import Learner, search_with_feedback
-from colbert_prf.search.retriever import Retriever
+from colbert_prf.search.retriever import Retriever, several_queries
 from colbert_prf.search.scorer import Mask, TopDocuments, check_scores
 from colbert_prf.types import EncodedDocument, EncodedQuery, Explanation, Hits, Ranking
 
@@ -253,6 +253,7 @@ class Searcher(Retriever):
         >>> [ranking.doc_ids for ranking in searcher.search_many(["do fish grow", "rates of a bank"], k=1)]
         [['a'], ['b']]
         """
+        queries = several_queries(queries)
         threads = self._changed({"threads": options.pop("threads", None)}).threads or available_cores()
         return ordered_map(lambda query: self.search(query, k, threads=1, **options), queries, threads=threads)
 

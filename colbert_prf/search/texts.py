@@ -1,4 +1,4 @@
-"""Feedback without an index: passages another engine found, as texts, ranked anew."""
+"""Feedback without an index: passages another engine found, as texts, ranked again."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def rerank_texts(
     """Rank passages another engine found for a query by ColBERT and feedback, from their texts alone.
 
     The passages are encoded and scored by MaxSim; feedback learns from the best of them, names its vectors by the
-    passages' own tokens, and all are scored anew.
+    passages' own tokens, and all are scored again.
 
     Parameters
     ----------

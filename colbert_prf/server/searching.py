@@ -48,7 +48,7 @@ _SYSTEM = re.compile(r"\d+: ")
 def search(generation: Generation, request: SearchRequest) -> list[SearchResult]:
     """Answer one query or several."""
     queries = _queries(request)
-    _check(request.method, request.feedback, request.where, explain=request.explain)
+    _check(request.method, request.feedback, explain=request.explain)
     if request.group is not None and request.method != "colbert":
         raise InputError(f"the method {request.method!r} does not group; leave group out, or use colbert")
     rankings = _rankings(generation, request, queries)
@@ -57,12 +57,12 @@ def search(generation: Generation, request: SearchRequest) -> list[SearchResult]
 
 def explain(generation: Generation, request: ExplainRequest) -> dict[str, Any]:
     """Explain documents: the fields of an :class:`~colbert_prf.server.schemas.ExplainAnswer`."""
-    _check(request.method, request.feedback, request.where)
+    _check(request.method, request.feedback)
     index = generation.index
     texts = [index.text(position) for position in index.positions(request.doc_ids).tolist()]
     shown: dict[str, Any] = {"texts": [None if text is None else valid_document(text) for text in texts]}
     if request.method == "bm25":
-        system = BM25(generation.lexical(), feedback=term_feedback(request.feedback))
+        system = BM25(generation.lexical(), feedback=term_feedback(request.feedback), where=request.where)
         explanations = [system.explain(request.query, doc_id) for doc_id in request.doc_ids]
         return {**shown, "tokens": [], "explanations": [explained_terms(each) for each in explanations]}
     searcher, encoder = generation.searcher, generation.searcher.encoder
@@ -86,8 +86,8 @@ def expand(generation: Generation, request: ExpandRequest) -> dict[str, Any]:
     request = request.model_copy(update={"feedback": request.feedback or FeedbackRequest()})
     assert request.feedback is not None
     if vector_feedback(request.feedback) is None:
-        system = BM25(generation.lexical(), feedback=term_feedback(request.feedback))
-        _check("bm25", request.feedback, request.where)
+        system = BM25(generation.lexical(), feedback=term_feedback(request.feedback), where=request.where)
+        _check("bm25", request.feedback)
         terms = system.search(request.query, 1).term_expansion
         assert terms is not None  # there was feedback
         return {"query": request.query, "tokens": [], "expansion": term_expansion_answer(terms)}
@@ -121,9 +121,7 @@ def _queries(request: SearchRequest) -> list[str]:
     return [request.query] if request.query is not None else request.queries or []
 
 
-def _check(
-    method: str, feedback: FeedbackRequest | None, where: Mapping[str, Any] | None, *, explain: bool = False
-) -> None:
+def _check(method: str, feedback: FeedbackRequest | None, *, explain: bool = False) -> None:
     """Refuse what does not go together."""
     learns_terms = feedback is not None and vector_feedback(feedback) is None
     if feedback is not None and method == ("colbert" if learns_terms else "bm25"):
@@ -131,8 +129,6 @@ def _check(
         raise InputError(f"feedback {feedback.method!r} does not go with the method {method!r}; choose {others}")
     if explain and method == "hybrid":
         raise InputError("a hybrid score has no parts to explain; explain colbert or bm25")
-    if where is not None and method != "colbert":
-        raise InputError(f"the method {method!r} takes no filter; leave where out, or use colbert")
 
 
 def _options(request: SearchRequest | ExplainRequest | ExpandRequest) -> dict[str, Any]:
@@ -161,7 +157,7 @@ class _AsAsked(Retriever):
 def _rankings(generation: Generation, request: SearchRequest, queries: Sequence[str]) -> Iterator[Ranking]:
     if request.method == "colbert":
         return generation.searcher.search_many(queries, request.k, **_options(request))
-    lexical = BM25(generation.lexical(), feedback=term_feedback(request.feedback))
+    lexical = BM25(generation.lexical(), feedback=term_feedback(request.feedback), where=request.where)
     if request.method == "bm25":
         return lexical.search_many(queries, request.k)
     vectors = _AsAsked(generation.searcher, _options(request))
@@ -179,7 +175,7 @@ def _result(generation: Generation, request: SearchRequest, text: str, ranking: 
     if request.method == "colbert":
         _add_vectors(result, generation, request, ranking)
     elif request.explain:
-        system = BM25(generation.lexical(), feedback=term_feedback(request.feedback))
+        system = BM25(generation.lexical(), feedback=term_feedback(request.feedback), where=request.where)
         for hit in result.hits:
             hit.explanation = explained_terms(system.explain(text, hit.doc_id))
     return result

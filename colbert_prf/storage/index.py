@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from colbert_prf.storage.snapshot import StoredSnapshot
 from colbert_prf.storage.store import Store
 from colbert_prf.storage.verification import Verification
@@ -19,7 +22,9 @@ SnapshotType = TypeVar("SnapshotType", bound=StoredSnapshot[Any])
 class StoredIndex(Generic[SnapshotType]):
     """An index folder, of which the object shows one generation.
 
-    Its own changes take the object to the next generation; :meth:`reload` shows the changes of others.
+    Its own changes take the object to the next generation; :meth:`reload` shows the changes of others. Documents are
+    named by their ids. The library itself works with positions, which count from 0 over all segments and change with a
+    merge.
 
     Parameters
     ----------
@@ -66,6 +71,22 @@ class StoredIndex(Generic[SnapshotType]):
         """One more than the largest position; deleted documents keep theirs until a merge."""
         return self._snapshot.num_positions
 
+    def doc_id(self, position: int) -> str:
+        """Read the id of a document."""
+        return self._snapshot.doc_id(position)
+
+    def text(self, document: str | int) -> str | None:
+        """Read the text of a document, by its id or position; None if the index keeps no texts."""
+        return self._snapshot.text(self._position(document))
+
+    def metadata(self, document: str | int) -> dict[str, Any]:
+        """Read the metadata of a document, by its id or position; empty if it has none."""
+        return self._snapshot.metadata(self._position(document))
+
+    def positions(self, doc_ids: Iterable[str]) -> npt.NDArray[np.int64]:
+        """Find the positions of live documents; an :class:`InputError` names an unknown id."""
+        return self._snapshot.positions(doc_ids)
+
     def reload(self) -> None:
         """Show the newest generation."""
         self._snapshot = self._store.open()
@@ -84,3 +105,7 @@ class StoredIndex(Generic[SnapshotType]):
             It names the first file that has changed since it was written.
         """
         return self._store.verify(self._verify_segment)
+
+    def _position(self, document: str | int) -> int:
+        """Find the position of a document; an :class:`InputError` names an unknown or deleted id."""
+        return int(self._snapshot.positions([document])[0]) if isinstance(document, str) else document

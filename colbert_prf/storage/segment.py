@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +14,7 @@ from colbert_prf.errors import IndexFormatError
 from colbert_prf.storage.array_specs import ArraySpec, check_specs
 from colbert_prf.storage.arrays import Array, ArrayInfo, check_array, open_array
 from colbert_prf.storage.blobs import Blobs
+from colbert_prf.storage.fields import Fields
 from colbert_prf.storage.identifiers import Identifiers
 from colbert_prf.storage.layout import IndexLayout, damaged_array
 from colbert_prf.storage.manifest import DeletionInfo, SegmentInfo
@@ -55,6 +58,7 @@ class StoredSegment:
         self.arrays = {name: open_array(layout.array(folder, name), file) for name, file in info.files.items()}
         self.doc_ids = Identifiers(self.arrays, folder=folder)
         self._texts = self._blobs("texts")
+        self._metadata = self._blobs("metadata")
         self.deletion_arrays = self._open_deletions()
         self.deleted = self._read_deleted()
 
@@ -69,6 +73,32 @@ class StoredSegment:
     def text(self, position: int) -> str | None:
         """Read the text of a document; None if the segment keeps no texts."""
         return self._texts.text(position) if self._texts is not None else None
+
+    def metadata_json(self, position: int) -> bytes:
+        """Read the metadata of a document as JSON; empty if it has none."""
+        return self._metadata[position] if self._metadata is not None else b""
+
+    def metadata(self, position: int) -> dict[str, Any]:
+        """Read the metadata of a document; empty if it has none."""
+        encoded = self.metadata_json(position)
+        try:
+            metadata = json.loads(encoded) if encoded else {}
+        except (ValueError, RecursionError) as error:
+            raise self._damaged("metadata_blocks", f"the metadata at {position} is not JSON ({error})") from error
+        if not isinstance(metadata, dict):
+            raise self._damaged("metadata_blocks", f"the metadata at {position} is not an object")
+        return metadata
+
+    @cached_property
+    def fields(self) -> Fields:
+        """The metadata of all documents as columns, which are made from the JSON if the segment has none."""
+        if "field_names" in self.arrays:
+            return Fields.opened(self.arrays, num_documents=len(self), folder=self.folder)
+        return self.metadata_as_fields()
+
+    def metadata_as_fields(self) -> Fields:
+        """Make columns of the metadata of all documents from the JSON."""
+        return Fields.of(self.metadata(position) if self._metadata else {} for position in range(len(self)))
 
     def files(self) -> dict[Path, ArrayInfo]:
         """Return every file of the segment and of its deletions, with the manifest's description of it."""

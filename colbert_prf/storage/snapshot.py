@@ -7,13 +7,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import IndexFormatError, InputError, whole_number
 from colbert_prf.storage.arrays import ArrayInfo
+from colbert_prf.storage.fields import Fields
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.manifest import Manifest
 from colbert_prf.storage.segment import StoredSegment
@@ -148,6 +149,16 @@ class StoredSnapshot(ABC, Generic[SegmentType]):
         """Read the text of a document; None if the index keeps no texts."""
         segment, local_position = self.locate(position)
         return segment.text(local_position)
+
+    def metadata(self, position: int) -> dict[str, Any]:
+        """Read the metadata of a document; empty if it has none."""
+        segment, local_position = self.locate(position)
+        return segment.metadata(local_position)
+
+    @property
+    def fields(self) -> list[Fields]:
+        """The metadata as columns, one for each segment in the order of positions, deleted documents included."""
+        return [segment.fields for segment in self.segments]
 
     @abstractmethod
     def _open_segments(self) -> list[SegmentType]:

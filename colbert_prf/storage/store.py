@@ -339,7 +339,7 @@ class Store(Generic[SnapshotType]):
         refuse_link(layout.building)
         is_interrupted = layout.building.exists()
         if layout.manifest.exists() and not (resume and is_interrupted):
-            message = "the folder is not empty, there is an index already; open it, or give a new folder"
+            message = "there is an index in the folder already; add to it or upsert, or give a new folder"
             raise StorageError(message, path=layout.path)
         if is_interrupted and not resume:
             message = (

@@ -15,7 +15,7 @@ from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.segment import StoredSegment
 from colbert_prf.storage.snapshot import StoredSnapshot
 
-__all__ = ["Verification", "require", "verify_snapshot", "verify_texts"]
+__all__ = ["Verification", "require", "verify_metadata", "verify_snapshot", "verify_texts"]
 
 SnapshotType = TypeVar("SnapshotType", bound=StoredSnapshot[Any])
 
@@ -65,6 +65,20 @@ def verify_texts(segment: StoredSegment, *, texts: bool) -> None:
     require(segment.has_texts == texts, segment, "texts_blocks", message)
     for position in range(len(segment)):
         segment.text(position)
+
+
+def verify_metadata(segment: StoredSegment) -> None:
+    """Read the metadata of every document, and refuse columns that are not those of it."""
+    for position in range(len(segment)):
+        segment.metadata(position)
+    if "field_names" not in segment.arrays:
+        return
+    expected = segment.metadata_as_fields()
+    for name, array in expected.arrays().items():
+        equal = np.array_equal(array, segment.arrays[name])
+        require(equal, segment, name, "the columns are not those of the metadata")
+    equal = list(expected.strings) == list(segment.fields.strings)
+    require(equal, segment, "field_strings_blocks", "the strings are not those of the metadata")
 
 
 def require(condition: bool, segment: StoredSegment, name: str, message: str) -> None:

@@ -52,6 +52,30 @@ def test_feedback_and_explanations_are_shown(corpus):
     assert sum(match["contribution"] for match in first["matches"]) == pytest.approx(first["score"])
 
 
+def test_a_filter_holds_for_every_kind_of_source(tmp_path, encoder):
+    records = [
+        {"_id": doc_id, "text": text, "year": year} for (doc_id, text), year in zip(CORPUS, (2021, 2019), strict=False)
+    ]
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    documents = [(record["_id"], record["text"], {"year": record["year"]}) for record in records]
+    LexicalIndex.create(tmp_path / "my.lexical", documents, progress=False)
+    Index.create(tmp_path / "my.index", documents, encoder=encoder, bits=4, progress=False)
+    for source in (path, tmp_path / "my.lexical", tmp_path / "my.index"):
+        (answer,) = json.loads(run(str(source), "goldfish", "--where", "year<2020", "--json"))
+        assert [(hit["doc_id"], hit["metadata"]) for hit in answer["hits"]] == [("pond", {"year": 2019})]
+        wrong = CliRunner().invoke(cli, ["bm25", str(source), "goldfish", "--where", "yeer<2020"])
+        assert "no field 'yeer'; there are 'year'" in str(wrong.exception)
+
+
+def test_info_describes_a_lexical_index(tmp_path):
+    LexicalIndex.create(tmp_path / "my.lexical", CORPUS, progress=False)
+    shown = CliRunner().invoke(cli, ["info", str(tmp_path / "my.lexical"), "--json"])
+    facts = json.loads(shown.output)
+    assert (facts["kind"], facts["num_documents"], facts["generation"]) == ("colbert-prf lexical index", 3, 1)
+    assert facts["num_bytes"]["posting_documents"] > 0
+
+
 @pytest.mark.parametrize("wrong", [["--original", "0.5"], ["--feedback", "kl", "--original", "0.5"]])
 def test_options_without_their_method_are_refused(corpus, wrong):
     assert CliRunner().invoke(cli, ["bm25", corpus, "tank", *wrong]).exit_code == 2

@@ -209,6 +209,7 @@ def test_an_index_is_never_overwritten(corpus, tmp_path):
             ["search", "CORPUS", "fish", "--feedback", "prf", "--relevant", "a", "--non-relevant", "a"],
             "'a' is marked as",
         ),
+        (["info", "CORPUS"], "a file, not a folder; `colbert-prf index"),
         (["info", "nowhere.index"], "nowhere.index: there is no such index or model folder"),
         (["index", "CORPUS", "CORPUS"], "cannot be made a folder"),
         (

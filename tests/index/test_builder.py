@@ -173,7 +173,7 @@ def test_a_codec_for_another_index_is_refused(index, tmp_path, make_documents, m
 
 def test_an_index_or_anything_else_in_the_folder_is_left_alone(index, tmp_path, make_documents):
     for resume in (False, True):
-        with pytest.raises(StorageError, match="there is an index already"):
+        with pytest.raises(StorageError, match="there is an index in the folder already"):
             create(tmp_path / "my.index", make_documents(3), resume=resume)
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "holiday.jpg").touch()

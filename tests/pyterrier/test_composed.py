@@ -55,7 +55,7 @@ def test_reciprocal_ranks_are_those_of_the_library(index, queries):
 
 
 def test_colbert_scores_what_adaptive_reranking_finds(index, queries, tmp_path):
-    adaptive = pytest.importorskip("pyterrier_adaptive", reason="needs pip install pyterrier-adaptive")
+    adaptive = pytest.importorskip("pyterrier_adaptive", reason="needs PyTorch and pip install pyterrier-adaptive")
     documents = index.text_loader()(index.set_retrieve(8)(queries[:1]))[["docno", "text"]].to_dict("records")
     graph = adaptive.CorpusGraph.from_retriever(index.end_to_end(4), iter(documents), tmp_path / "graph", k=3)
     first = index.bm25(1)

@@ -166,6 +166,8 @@ def test_a_filter_holds_in_every_pipeline(index, queries):
     for pipeline in (index.end_to_end(8, where=where), index.prf(num_results=8, where=where, **SMALL)):
         assert set(pipeline(queries)["docno"]) == short
         assert pipeline != index.end_to_end(8)
+    assert set(index.bm25(8, where=where)(queries)["docno"]) <= short
+    assert set(index.bm25(8)(queries)["docno"]) - short
     # Fused, the search that feedback learns from would lose its filter.
     pipeline = index.end_to_end(8, where=where) >> index.expand(**SMALL) >> index.end_to_end(8, where=where)
     pd.testing.assert_frame_equal(pipeline.compile()(queries), pipeline(queries))

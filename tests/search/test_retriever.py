@@ -136,10 +136,25 @@ def test_many_queries_take_the_defaults(searcher):
     assert isinstance(ranking.query, EncodedQuery)
 
 
-def test_any_system_answers_many_queries_in_order():
-    class Echo(Retriever):
-        def search(self, query, k=10):
-            return (query, k)
+class Echo(Retriever):
+    def search(self, query, k=10):
+        return (query, k)
 
+
+def test_any_system_answers_many_queries_in_order():
     assert list(Echo().search_many(["x", "y"], 5)) == [("x", 5), ("y", 5)]
     assert list(Echo().search_many(["x"])) == [("x", 10)]
+
+
+@pytest.mark.parametrize("queries", ["fish", "", b"fish", None, 3, {"q1": "fish"}])
+def test_several_queries_are_a_collection(searcher, queries):
+    for system in (searcher, Echo(), Fusion([searcher])):
+        with pytest.raises(InputError, match=r"search_many takes several queries.*found"):
+            system.search_many(queries)
+
+
+def test_one_query_for_many_is_told_what_to_give(searcher):
+    with pytest.raises(InputError, match=r"found 'fish'; give \['fish'\] or use search"):
+        searcher.search_many("fish")
+    with pytest.raises(InputError, match="found one EncodedQuery; give a list or use search"):
+        searcher.search_many(searcher.encode("fish"))

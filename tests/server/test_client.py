@@ -45,6 +45,8 @@ def test_it_answers_as_a_searcher_does(over, folder, encoder):
     explanation = searcher.explain(QUERY, "fish")
     assert over.explain(QUERY, "fish").score == pytest.approx(explanation.score, rel=1e-5)
     assert [result.query for result in over.search_many([QUERY, "bank"], 1)] == [QUERY, "bank"]
+    with pytest.raises(InputError, match="search_many takes several queries"):
+        over.search_many(QUERY)
     assert len(over.expand(QUERY, feedback=METHOD).expansion.vectors) == 4
     assert over.plane(QUERY, compare="a tank").compare
     assert over.info().num_documents == len(PASSAGES)

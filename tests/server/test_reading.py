@@ -214,6 +214,13 @@ def test_a_filter_says_which_documents_may_be_found(client, where, expected):
     assert [{hit["doc_id"] for hit in hits} for hits in found] == [expected] * 3
 
 
+def test_a_filter_holds_for_every_method(client):
+    where = {"topic": "animals", "year": {"<": 2005}}
+    for method in ("colbert", "bm25", "hybrid"):
+        answer = post(client, "search", query=QUERY, k=8, where=where, method=method)
+        assert [hit["doc_id"] for hit in answer["results"][0]["hits"]] == ["fish"]
+
+
 def test_metadata_are_those_of_the_document_whatever_found_it(client):
     for method in ("colbert", "bm25", "hybrid"):
         hits = post(client, "search", query=QUERY, k=1, method=method, fields=["*"])["results"][0]["hits"]

@@ -80,7 +80,7 @@ def test_malformed_bodies(client, body, status, code):
         ({"query": "a", "where": "year > 3"}, "where"),
         ({"query": "a", "where": {"colour": "red"}}, "colour"),
         ({"query": "a", "where": {"year": {"near": 3}}}, "near"),
-        ({"query": "a", "where": {"year": 1999}, "method": "bm25"}, "takes no filter"),
+        ({"query": "a", "where": {"yeer": 1999}, "method": "bm25"}, "no field 'yeer'"),
         ({"query": "a", "group": "document"}, "passages"),
         ({"query": "a", "feedback": {"method": "rm3"}}, "does not go with the method 'colbert'; choose prf"),
         ({"query": "a", "method": "bm25", "feedback": {}}, "does not go with the method 'bm25'; choose rm3"),

@@ -197,7 +197,7 @@ def test_a_folder_of_another_kind_is_named(kind, index, other):
     if KINDS[other] is not kind:
         with pytest.raises(IndexFormatError, match=r"manifest\.json: not a colbert-prf .*: it is a 'colbert-prf "):
             KINDS[other].open(index.path)
-    with pytest.raises(StorageError, match="the folder is not empty, there is an index already; open it"):
+    with pytest.raises(StorageError, match="there is an index in the folder already; add to it or upsert"):
         KINDS[other].create(index.path, START)
 
 

@@ -15,7 +15,10 @@ from colbert_prf.baselines.lexical.index import LexicalIndex
 from colbert_prf.baselines.lexical.segment import Postings
 from colbert_prf.baselines.lexical.snapshot import LexicalSnapshot
 from colbert_prf.errors import InputError, whole_number
+from colbert_prf.search.allowed import where_mask
+from colbert_prf.search.arguments import Where, checked_filter
 from colbert_prf.search.retriever import DEFAULT_K, Retriever
+from colbert_prf.search.scorer import Mask
 from colbert_prf.types import Hits, Ranking, TermExplanation, TermMatch
 
 __all__ = ["BM25", "Idf"]
@@ -50,6 +53,9 @@ class BM25(Retriever):
         documents; or ``"lucene"``, as in Anserini: ln(1 + (N - n + 0.5) / (n + 0.5)).
     feedback
         Learn from what was found and search again, for example ``RM3()``.
+    where
+        A filter of the documents' metadata, as :class:`~colbert_prf.Searcher` takes it. The statistics of terms stay
+        those of all documents.
 
     Examples
     --------
@@ -72,6 +78,7 @@ class BM25(Retriever):
         k3: float | None = 8.0,
         idf: Idf = "robertson",
         feedback: TermFeedback | None = None,
+        where: Where | None = None,
     ) -> None:
         if not (k1 >= 0 and 0 <= b <= 1 and (k3 is None or k3 >= 0)):
             raise InputError(f"k1 and k3 must not be negative and b must be from 0 to 1, found {k1}, {k3} and {b}")
@@ -83,16 +90,29 @@ class BM25(Retriever):
         self.k3 = k3
         self.idf = idf
         self.feedback = feedback
+        self.where = checked_filter(where)
 
-    def search(self, query: str, k: int = DEFAULT_K) -> Ranking:
-        """Find the ``k`` best documents; those that share no term with the query are not found."""
-        return self.search_terms(self.terms_of(query), k, query=query)
+    def search(self, query: str, k: int = DEFAULT_K, *, where: Where | None = None) -> Ranking:
+        """Find the ``k`` best documents; those that share no term with the query are not found.
+
+        Parameters
+        ----------
+        query
+            A text.
+        k
+            How many.
+        where
+            A filter for this search, instead of the one of the system; ``{}`` for none.
+        """
+        return self.search_terms(self.terms_of(query), k, query=query, where=where)
 
     def terms_of(self, query: str) -> dict[str, float]:
         """The terms of a query, each with the number of times it is in it."""
         return {term: float(count) for term, count in Counter(self.index.analyzer.terms(query)).items()}
 
-    def search_terms(self, terms: Mapping[str, float], k: int = DEFAULT_K, *, query: str = "") -> Ranking:
+    def search_terms(
+        self, terms: Mapping[str, float], k: int = DEFAULT_K, *, query: str = "", where: Where | None = None
+    ) -> Ranking:
         """Find the ``k`` best documents for weighted terms.
 
         Parameters
@@ -103,6 +123,8 @@ class BM25(Retriever):
             How many.
         query
             The text the terms are from, for the ranking.
+        where
+            As in :meth:`search`.
 
         Returns
         -------
@@ -112,7 +134,8 @@ class BM25(Retriever):
         k = whole_number("k", k, least=1)
         snapshot, timings = self.index.snapshot, dict[str, float]()
         started = perf_counter()
-        found = self._found(snapshot, terms, max(k, self.feedback.feedback_docs if self.feedback else 0))
+        mask = where_mask(snapshot, self.where if where is None else checked_filter(where))
+        found = self._found(snapshot, terms, max(k, self.feedback.feedback_docs if self.feedback else 0), mask)
         timings["score"] = perf_counter() - started
         first = _Found(found.positions[:k], found.scores[:k])
         if self.feedback is None:
@@ -121,7 +144,7 @@ class BM25(Retriever):
         expansion = self.feedback.expand(terms, snapshot, found.positions, found.scores)
         timings["expansion"] = perf_counter() - started
         started = perf_counter()
-        again = self._found(snapshot, expansion.weights, k)
+        again = self._found(snapshot, expansion.weights, k, mask)
         timings["score again"] = perf_counter() - started
         return Ranking(
             query,
@@ -137,7 +160,7 @@ class BM25(Retriever):
         position = int(snapshot.positions([doc_id])[0])
         weights: Mapping[str, float] = terms
         if self.feedback is not None:
-            found = self._found(snapshot, terms, self.feedback.feedback_docs)
+            found = self._found(snapshot, terms, self.feedback.feedback_docs, where_mask(snapshot, self.where))
             weights = self.feedback.expand(terms, snapshot, *found).weights
         matches = []
         for term, weight in weights.items():
@@ -149,7 +172,7 @@ class BM25(Retriever):
             matches.append(TermMatch(term, frequency, len(postings.positions), weight, part))
         return TermExplanation(doc_id, tuple(matches))
 
-    def _found(self, snapshot: LexicalSnapshot, terms: Mapping[str, float], k: int) -> _Found:
+    def _found(self, snapshot: LexicalSnapshot, terms: Mapping[str, float], k: int, mask: Mask) -> _Found:
         from colbert_prf.kernels.topk import best_sorted
 
         scores = np.zeros(snapshot.num_positions)
@@ -158,7 +181,7 @@ class BM25(Retriever):
             postings = snapshot.postings(term)
             scores[postings.positions] += self._parts(snapshot, postings, weight)
             matched[postings.positions] = True
-        positions = np.flatnonzero(matched)
+        positions = np.flatnonzero(matched if mask is None else matched & mask)
         order = best_sorted(scores[positions], k)
         return _Found(positions[order], scores[positions[order]])
 
@@ -174,5 +197,10 @@ class BM25(Retriever):
         )
 
     def _hits(self, snapshot: LexicalSnapshot, found: _Found) -> Hits:
-        doc_ids = snapshot.doc_ids_of(found.positions)
-        return Hits(doc_ids, found.scores.tolist(), lambda number: self.index.text(doc_ids[number]))
+        positions = found.positions.tolist()
+        return Hits(
+            snapshot.doc_ids_of(found.positions),
+            found.scores.tolist(),
+            lambda number: self.index.text_in(snapshot, positions[number]),
+            lambda number: snapshot.metadata(positions[number]),
+        )

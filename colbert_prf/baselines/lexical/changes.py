@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +14,19 @@ from colbert_prf.baselines.lexical.segment import LexicalSegment
 from colbert_prf.baselines.lexical.segment_writer import Entry, write_lexical_segments
 from colbert_prf.baselines.lexical.snapshot import LexicalSnapshot
 from colbert_prf.errors import InputError
+from colbert_prf.index.documents import TextDocuments
 from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.storage.files import storage_errors
 from colbert_prf.storage.manifest import SegmentInfo
+from colbert_prf.storage.metadata import metadata_json
 from colbert_prf.storage.store import Store
 
 __all__ = ["follow_index", "merge_segments", "text_checksum", "write_entries"]
 
 
-def text_checksum(text: str) -> int:
-    """What tells a changed text from the same one."""
-    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
+def text_checksum(text: str, metadata: bytes = b"") -> int:
+    """What tells a document with changed text or metadata from the same one."""
+    return zlib.crc32(metadata, zlib.crc32(text.encode("utf-8", "surrogatepass")))
 
 
 def write_entries(old: LexicalSnapshot, entries: Iterable[Entry], *, first: int = 0) -> list[SegmentInfo]:
@@ -41,7 +44,7 @@ def merge_segments(old: LexicalSnapshot, segments: list[LexicalSegment], first: 
 def follow_index(
     store: Store[LexicalSnapshot],
     vectors: Snapshot,
-    entries: Callable[[Iterable[tuple[str, str]]], Iterator[Entry]],
+    entries: Callable[[TextDocuments], Iterator[Entry]],
     analyzer: AnalyzerInfo,
 ) -> None:
     """Make the documents of a lexical index those of a vector index, from the texts it keeps.
@@ -53,7 +56,7 @@ def follow_index(
     vectors
         The generation to follow.
     entries
-        Makes entries of pairs of id and text.
+        Makes entries of documents.
     analyzer
         Of these entries; a lexical index made with another is made again.
     """
@@ -83,22 +86,27 @@ def follow_index(
 
 def _missing(
     vectors: Snapshot, known: LexicalSnapshot | None, same: npt.NDArray[np.bool_]
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Documents of the vector index that are not in the lexical one as they are; ``same`` learns which are."""
     for position in np.flatnonzero(vectors.live).tolist():
-        doc_id, text = vectors.doc_id(position), vectors.text(position) or ""
+        doc_id, text, metadata = vectors.doc_id(position), vectors.text(position) or "", vectors.metadata(position)
         place = known.find(doc_id) if known is not None else None
         if known is not None and place is not None:
             segment, inside = known.locate(place)
-            if int(segment.checksums[inside]) == text_checksum(text):
+            if int(segment.checksums[inside]) == text_checksum(text, metadata_json(doc_id, metadata)):
                 same[place] = True
                 continue
-        yield doc_id, text
+        yield doc_id, text, metadata
 
 
 def _stored(segments: list[LexicalSegment]) -> Iterator[Entry]:
     """The live documents of some segments, as they are."""
     for segment in segments:
         for place in np.flatnonzero(~segment.deleted).tolist():
-            checksum = int(segment.checksums[place])
-            yield Entry(segment.doc_ids[place], segment.term_frequencies(place), checksum, segment.text(place))
+            yield Entry(
+                segment.doc_ids[place],
+                segment.term_frequencies(place),
+                int(segment.checksums[place]),
+                segment.text(place),
+                segment.metadata_json(place),
+            )

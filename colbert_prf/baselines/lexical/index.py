@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from operator import length_hint
-from typing import cast
+from typing import Any, TypeAlias, cast
 
 from colbert_prf.baselines.lexical.analysis import Analyzer, Stemmer, StopWords
 from colbert_prf.baselines.lexical.changes import follow_index, merge_segments, text_checksum, write_entries
@@ -19,10 +19,16 @@ from colbert_prf.index import Index
 from colbert_prf.index.documents import TextDocuments, documents_of_texts
 from colbert_prf.progress import progress_bar
 from colbert_prf.storage.index import StoredIndex
+from colbert_prf.storage.metadata import metadata_json
 from colbert_prf.storage.store import Store
 
 __all__ = ["LexicalIndex"]
 
+TermDocuments: TypeAlias = Iterable[
+    tuple[str, Mapping[str, int]]
+    | tuple[str, Mapping[str, int], str | None]
+    | tuple[str, Mapping[str, int], str | None, Mapping[str, Any] | None]
+]
 FOLDER = "lexical"
 """Where a vector index keeps the lexical index of its texts."""
 
@@ -80,7 +86,7 @@ class LexicalIndex(StoredIndex[LexicalSnapshot]):
         path
             A new folder.
         documents
-            Tuples (doc_id, text), as :meth:`Index.create` takes them; metadata is not kept. Read once.
+            Tuples (doc_id, text) or (doc_id, text, metadata), as :meth:`Index.create` takes them. Read once.
         analyzer
             How a text is split into terms.
         texts
@@ -97,7 +103,7 @@ class LexicalIndex(StoredIndex[LexicalSnapshot]):
     def create_from_terms(
         cls,
         path: str | os.PathLike[str],
-        documents: Iterable[tuple[str, Mapping[str, int]] | tuple[str, Mapping[str, int], str]],
+        documents: TermDocuments,
         *,
         analyzer: Analyzer | None = None,
         texts: bool = False,
@@ -110,7 +116,8 @@ class LexicalIndex(StoredIndex[LexicalSnapshot]):
         path
             A new folder.
         documents
-            Ids and positive frequencies by term, and a text if texts are kept. Read once.
+            Tuples (doc_id, positive frequencies by term), perhaps with a text, which is needed if texts are kept, and
+            perhaps with metadata. Read once.
         analyzer
             How a query is split into terms; it must be what the terms were made with.
         texts
@@ -140,7 +147,7 @@ class LexicalIndex(StoredIndex[LexicalSnapshot]):
         index
             An index that keeps texts.
         analyzer
-            How a text is split into terms; when it is not the one used before, all is made anew.
+            How a text is split into terms; if it is not the one used before, the index is made again.
         progress
             Whether a bar may be shown.
 
@@ -152,8 +159,8 @@ class LexicalIndex(StoredIndex[LexicalSnapshot]):
         store = Store(index.path / FOLDER, LexicalSnapshot)
         wanted = analyzer or (cls(store.layout.path).analyzer if store.layout.manifest.is_file() else Analyzer())
 
-        def entries(pairs: Iterable[tuple[str, str]]) -> Iterator[Entry]:
-            return _counted(_entries(pairs, wanted), pairs, progress)
+        def entries(documents: TextDocuments) -> Iterator[Entry]:
+            return _counted(_entries(documents, wanted), documents, progress)
 
         follow_index(store, index.snapshot, entries, _info(wanted))
         opened = cls(store.layout.path)
@@ -184,14 +191,20 @@ class LexicalIndex(StoredIndex[LexicalSnapshot]):
         """In how many live documents a term is."""
         return len(self._snapshot.postings(term).positions)
 
-    def text(self, doc_id: str) -> str | None:
-        """The text of a live document, where texts are kept, here or in the vector index it stands beside."""
-        if self._texts is not None:
-            vectors = self._texts.snapshot
-            place = vectors.find(doc_id)
-            return vectors.text(place) if place is not None else None
-        place = self._snapshot.find(doc_id)
-        return self._snapshot.text(place) if place is not None else None
+    def text(self, document: str | int) -> str | None:
+        """Read the text of a document, by its id or position; None if no texts are kept."""
+        return self.text_in(self._snapshot, self._position(document))
+
+    def text_in(self, snapshot: LexicalSnapshot, position: int) -> str | None:
+        """Read the text of a document of a generation.
+
+        An index that stands beside a vector index reads it there; None if the document has been deleted there since.
+        """
+        if self._texts is None:
+            return snapshot.text(position)
+        vectors = self._texts.snapshot
+        found = vectors.find(snapshot.doc_id(position))
+        return None if found is None else vectors.text(found)
 
 
 def _create(path: str | os.PathLike[str], entries: Iterable[Entry], analyzer: Analyzer, *, texts: bool) -> None:
@@ -205,15 +218,18 @@ def _info(analyzer: Analyzer) -> AnalyzerInfo:
 
 def _entries(documents: TextDocuments, analyzer: Analyzer) -> Iterator[Entry]:
     for document in documents_of_texts(documents):
-        text = document.text or ""
-        yield Entry(document.doc_id, Counter(analyzer.terms(text)), text_checksum(text), text)
+        text, metadata = document.text or "", metadata_json(document.doc_id, document.metadata)
+        yield Entry(document.doc_id, Counter(analyzer.terms(text)), text_checksum(text, metadata), text, metadata)
 
 
-def _term_entry(doc_id: str, frequencies: Mapping[str, int], text: str | None = None) -> Entry:
+def _term_entry(
+    doc_id: str, frequencies: Mapping[str, int], text: str | None = None, metadata: Mapping[str, Any] | None = None
+) -> Entry:
     for term, frequency in frequencies.items():
         if frequency < 1:
             raise InputError(f"the frequency of {term!r} in document {doc_id!r} must be at least 1, found {frequency}")
-    return Entry(doc_id, frequencies, text_checksum(repr(sorted(frequencies.items()))), text)
+    encoded = metadata_json(doc_id, metadata)
+    return Entry(doc_id, frequencies, text_checksum(repr(sorted(frequencies.items())), encoded), text, encoded)
 
 
 def _counted(entries: Iterable[Entry], given: Iterable[object], progress: bool) -> Iterator[Entry]:

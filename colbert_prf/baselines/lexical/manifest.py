@@ -18,12 +18,18 @@ class AnalyzerInfo:
     stemmer: str
 
 
+def _from_version_1(content: dict[str, Any]) -> dict[str, Any]:
+    """The same documents without metadata: those of a vector index are compared again with what it has now."""
+    return {**content, "follows": None}
+
+
 @dataclass(frozen=True)
 class LexicalManifest(Manifest):
     """One generation of a lexical index."""
 
     KIND: ClassVar[str] = "colbert-prf lexical index"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
+    UPGRADES = {1: _from_version_1}  # noqa: RUF012 - a ClassVar of the base
 
     analyzer: AnalyzerInfo
     texts: bool

@@ -12,6 +12,7 @@ from colbert_prf.storage.blobs import blob_specs
 from colbert_prf.storage.identifiers import Identifiers, identifier_specs
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.manifest import SegmentInfo
+from colbert_prf.storage.metadata import metadata_specs
 from colbert_prf.storage.segment import StoredSegment
 
 __all__ = ["LexicalSegment", "Postings"]
@@ -88,6 +89,7 @@ def _specs(info: SegmentInfo) -> dict[str, ArraySpec]:
         "posting_frequencies": ArraySpec.of(np.int32, shape=(num_pairs,)),
         **identifier_specs(count),
         **identifier_specs(num_terms, prefix="term_"),
+        **metadata_specs(info.files, count),
     }
     return {**specs, **blob_specs("texts", count)} if "texts_blocks" in info.files else specs
 

@@ -16,6 +16,7 @@ from colbert_prf.storage.durable import sync_folder
 from colbert_prf.storage.identifiers import identifier_arrays
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.manifest import SegmentInfo
+from colbert_prf.storage.metadata import MetadataWriter
 
 __all__ = ["Entry", "inverted", "sums_of_runs", "write_lexical_segments"]
 
@@ -29,8 +30,10 @@ class Entry(NamedTuple):
     doc_id: str
     frequencies: Mapping[str, int]
     checksum: int
-    """Of the text, to see later whether a document is still the same."""
+    """Of the text and the metadata, to see later whether a document is still the same."""
     text: str | None
+    metadata: bytes = b""
+    """As JSON; empty if there is none."""
 
 
 def write_lexical_segments(
@@ -56,6 +59,7 @@ class _Segment:
     def __init__(self) -> None:
         self.doc_ids: list[str] = []
         self.texts: list[str | None] = []
+        self.metadata: list[bytes] = []
         self.checksums = array("L")
         self.vocabulary: dict[str, int] = {}
         self.terms = array("i")
@@ -66,6 +70,7 @@ class _Segment:
         vocabulary = self.vocabulary
         self.doc_ids.append(entry.doc_id)
         self.texts.append(entry.text)
+        self.metadata.append(entry.metadata)
         self.checksums.append(entry.checksum)
         self.terms.extend([vocabulary.setdefault(term, len(vocabulary)) for term in entry.frequencies])
         self.frequencies.extend(entry.frequencies.values())
@@ -88,6 +93,10 @@ class _Segment:
             **dict(inverted(terms, frequencies, offsets, len(self.vocabulary))),
         }
         files = write_arrays(folder, arrays)
+        metadata = MetadataWriter(folder)
+        for blob in self.metadata:
+            metadata.append(blob)
+        files |= metadata.finish()
         if texts:
             blobs = BlobWriter(folder, "texts")
             for text in self.texts:

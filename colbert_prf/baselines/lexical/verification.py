@@ -7,7 +7,7 @@ import numpy as np
 from colbert_prf.baselines.lexical.segment import LexicalSegment
 from colbert_prf.baselines.lexical.segment_writer import inverted, sums_of_runs
 from colbert_prf.baselines.lexical.snapshot import LexicalSnapshot
-from colbert_prf.storage.verification import require, verify_texts
+from colbert_prf.storage.verification import require, verify_metadata, verify_texts
 
 __all__ = ["verify_segment"]
 
@@ -24,6 +24,7 @@ def verify_segment(snapshot: LexicalSnapshot, segment: LexicalSegment) -> None:
     _verify_terms(segment)
     _verify_postings(segment)
     verify_texts(segment, texts=snapshot.manifest.texts)
+    verify_metadata(segment)
 
 
 def _verify_terms(segment: LexicalSegment) -> None:

@@ -24,7 +24,7 @@ STEP = 0.01
 
 
 class Reranker(Retriever):
-    """Scores the candidates of another system anew; it finds no others and drops none.
+    """Scores the candidates of another system again; it finds no others and drops none.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Reranker(Retriever):
         )
 
     def rerank(self, query: str, candidates: Ranking) -> Ranking:
-        """Order a ranking anew.
+        """Order a ranking again.
 
         Parameters
         ----------

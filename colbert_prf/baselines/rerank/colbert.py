@@ -29,7 +29,7 @@ class ColbertReranker(Reranker):
     searcher
         Over the index.
     feedback
-        Learn from the best candidates by MaxSim and score all candidates anew; ``rerank`` means nothing here, where
+        Learn from the best candidates by MaxSim and score all candidates again; ``rerank`` means nothing here, where
         only the candidates are scored.
     depth
         As in :class:`Reranker`.
@@ -50,7 +50,7 @@ class ColbertReranker(Reranker):
         self.feedback = feedback
 
     def rerank(self, query: str, candidates: Ranking) -> Ranking:
-        """Order a ranking anew; with feedback the answer has an ``expansion``."""
+        """Order a ranking again; with feedback the answer has an ``expansion``."""
         if self.feedback is None:
             return super().rerank(query, candidates)
         hits = candidates.hits[: self.depth]
@@ -110,7 +110,7 @@ class ColbertTextReranker(Reranker):
         self.text_of = text_of
 
     def rerank(self, query: str, candidates: Ranking) -> Ranking:
-        """Order a ranking anew; with feedback the answer has an ``expansion``."""
+        """Order a ranking again; with feedback the answer has an ``expansion``."""
         hits = candidates.hits[: self.depth]
         if not hits:
             return candidates

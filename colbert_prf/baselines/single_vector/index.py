@@ -84,8 +84,8 @@ class VectorIndex(StoredIndex[VectorSnapshot]):
         cls,
         path: str | os.PathLike[str],
         documents: TextDocuments,
-        encoder: VectorEncoder,
         *,
+        encoder: VectorEncoder,
         texts: bool = True,
         progress: bool = True,
     ) -> VectorIndex:
@@ -96,7 +96,7 @@ class VectorIndex(StoredIndex[VectorSnapshot]):
         path
             A new folder.
         documents
-            Tuples (doc_id, text), as :meth:`Index.create` takes them; metadata is not kept. Read once.
+            Tuples (doc_id, text) or (doc_id, text, metadata), as :meth:`Index.create` takes them. Read once.
         encoder
             What makes the vectors.
         texts
@@ -128,7 +128,10 @@ class VectorIndex(StoredIndex[VectorSnapshot]):
         """
         snapshot = index.snapshot
         live = np.flatnonzero(snapshot.live).tolist()
-        documents = (Document(snapshot.doc_id(position), None, snapshot.text(position), None) for position in live)
+        documents = (
+            Document(snapshot.doc_id(position), None, snapshot.text(position), snapshot.metadata(position))
+            for position in live
+        )
         with progress_bar("Averaging", total=len(live), shown=progress) as advance:
 
             def means(texts: Iterator[str]) -> Iterator[Vectors]:
@@ -174,14 +177,6 @@ class VectorIndex(StoredIndex[VectorSnapshot]):
         """The ids by position; deprecated: use :meth:`doc_id`."""
         warnings.warn("VectorIndex.doc_ids is deprecated; use doc_id(position)", DeprecationWarning, stacklevel=2)
         return [doc_id for segment in self._snapshot.segments for doc_id in segment.doc_ids]
-
-    def doc_id(self, position: int) -> str:
-        """The id of a document."""
-        return self._snapshot.doc_id(position)
-
-    def text(self, position: int) -> str | None:
-        """The text of a document, where texts are kept."""
-        return self._snapshot.text(position)
 
     def nearest(
         self, query: Vectors, k: int, *, exact: bool = True, ef: int = 256

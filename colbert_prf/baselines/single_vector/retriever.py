@@ -13,6 +13,8 @@ from colbert_prf.baselines.single_vector.feedback import VectorFeedback
 from colbert_prf.baselines.single_vector.index import VectorIndex
 from colbert_prf.baselines.single_vector.snapshot import VectorSnapshot
 from colbert_prf.errors import whole_number
+from colbert_prf.search.allowed import where_mask
+from colbert_prf.search.arguments import Where, checked_filter
 from colbert_prf.search.retriever import DEFAULT_K, Retriever
 from colbert_prf.types import Hits, Ranking
 
@@ -31,9 +33,12 @@ class SingleVector(Retriever):
     feedback
         Make a new query from the best documents and search again, for example ``RocchioFeedback()``.
     exact
-        Whether every vector is looked at; else a graph is searched, see :meth:`VectorIndex.nearest`.
+        Whether every vector is looked at; else a graph is searched, see :meth:`VectorIndex.nearest`. A search with a
+        filter looks at every vector that the filter selects.
     ef
         How widely the graph is searched.
+    where
+        A filter of the documents' metadata, as :class:`~colbert_prf.Searcher` takes it.
 
     Raises
     ------
@@ -49,6 +54,7 @@ class SingleVector(Retriever):
         feedback: VectorFeedback | None = None,
         exact: bool = True,
         ef: int = 256,
+        where: Where | None = None,
     ) -> None:
         index.check_encoder(encoder)
         self.index = index
@@ -56,9 +62,10 @@ class SingleVector(Retriever):
         self.feedback = feedback
         self.exact = exact
         self.ef = ef
+        self.where = checked_filter(where)
 
-    def search(self, query: str, k: int = DEFAULT_K) -> Ranking:
-        """Find the ``k`` best documents."""
+    def search(self, query: str, k: int = DEFAULT_K, *, where: Where | None = None) -> Ranking:
+        """Find the ``k`` best documents; ``where`` is a filter for this search, ``{}`` for none."""
         k = whole_number("k", k, least=1)
         timings: dict[str, float] = {}
         started = perf_counter()
@@ -66,7 +73,8 @@ class SingleVector(Retriever):
         timings["encode"] = perf_counter() - started
         started = perf_counter()
         snapshot = self.index.snapshot
-        nearest = partial(snapshot.nearest, exact=self.exact, ef=self.ef)
+        mask = where_mask(snapshot, self.where if where is None else checked_filter(where))
+        nearest = partial(snapshot.nearest, exact=self.exact, ef=self.ef, mask=mask)
         positions, similarities = nearest(vector, max(k, self.feedback.feedback_docs if self.feedback else 0))
         timings["score"] = perf_counter() - started
         first = _hits(snapshot, positions[:k], similarities[:k])
@@ -81,4 +89,9 @@ class SingleVector(Retriever):
 
 def _hits(snapshot: VectorSnapshot, positions: npt.NDArray[np.int64], similarities: npt.NDArray[np.float32]) -> Hits:
     places = positions.tolist()
-    return Hits(snapshot.doc_ids_of(positions), similarities.tolist(), lambda number: snapshot.text(places[number]))
+    return Hits(
+        snapshot.doc_ids_of(positions),
+        similarities.tolist(),
+        lambda number: snapshot.text(places[number]),
+        lambda number: snapshot.metadata(places[number]),
+    )

@@ -18,6 +18,7 @@ from colbert_prf.storage.blobs import BlobWriter
 from colbert_prf.storage.durable import sync_folder
 from colbert_prf.storage.identifiers import identifier_arrays
 from colbert_prf.storage.manifest import SegmentInfo
+from colbert_prf.storage.metadata import MetadataWriter, metadata_json
 from colbert_prf.types import Vectors
 
 __all__ = ["Encode", "merge_segments", "write_documents"]
@@ -56,12 +57,14 @@ def write_documents(
     folder = layout.folder(name)
     folder.mkdir()
     doc_ids: list[str] = []
-    with closing(BlobWriter(folder, "texts")) if texts_kept else nullcontext() as blobs:
+    metadata = MetadataWriter(folder)
+    with closing(metadata), closing(BlobWriter(folder, "texts")) if texts_kept else nullcontext() as blobs:
 
         def texts() -> Iterator[str]:
             for document in chain([first], stream):
                 text = document.text or ""
                 doc_ids.append(document.doc_id)
+                metadata.append(metadata_json(document.doc_id, document.metadata))
                 if blobs is not None:
                     blobs.append(text.encode("utf-8", "surrogatepass"))
                 yield text
@@ -78,6 +81,7 @@ def write_documents(
                 raise InputError(f"the encoder made {rows.num_rows} vectors of {len(doc_ids)} texts")
             files = {"vectors": rows.finish()}
         files |= blobs.finish() if blobs is not None else {}
+        files |= metadata.finish()
     files |= write_arrays(folder, identifier_arrays(doc_ids))
     sync_folder(folder)
     return [SegmentInfo(name, len(doc_ids), files)]
@@ -87,7 +91,7 @@ def merge_segments(old: VectorSnapshot, segments: list[VectorSegment], first: in
     """Write the live documents of some segments again, in their order."""
     live = [np.flatnonzero(~segment.deleted) for segment in segments]
     documents = (
-        Document(segment.doc_ids[place], None, segment.text(place), None)
+        Document(segment.doc_ids[place], None, segment.text(place), segment.metadata(place))
         for segment, places in zip(segments, live, strict=True)
         for place in places.tolist()
     )

@@ -18,9 +18,10 @@ from colbert_prf.storage.derived import open_derived, writing_derived
 from colbert_prf.storage.identifiers import identifier_specs
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.manifest import Manifest, SegmentInfo
+from colbert_prf.storage.metadata import metadata_specs
 from colbert_prf.storage.segment import StoredSegment
 from colbert_prf.storage.snapshot import StoredSnapshot
-from colbert_prf.storage.verification import require, verify_texts
+from colbert_prf.storage.verification import require, verify_metadata, verify_texts
 from colbert_prf.types import Vectors
 
 __all__ = ["VectorManifest", "VectorSegment", "VectorSnapshot", "verify_segment"]
@@ -83,7 +84,7 @@ class VectorSegment(StoredSegment):
         count = info.num_documents
         specs = {"vectors": ArraySpec.of(np.float32, shape=(count, dim)), **identifier_specs(count)}
         texts = blob_specs("texts", count) if "texts_blocks" in info.files else {}
-        super().__init__(layout, layout.folder(info.name), info, specs | texts)
+        super().__init__(layout, layout.folder(info.name), info, specs | texts | metadata_specs(info.files, count))
         self.vectors: Vectors = self.arrays["vectors"]
 
 
@@ -112,9 +113,12 @@ class VectorSnapshot(StoredSnapshot[VectorSegment]):
         return vectors
 
     def nearest(
-        self, query: Vectors, k: int, *, exact: bool = True, ef: int = 256
+        self, query: Vectors, k: int, *, exact: bool = True, ef: int = 256, mask: npt.NDArray[np.bool_] | None = None
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-        """The live documents with the largest inner product; see :meth:`VectorIndex.nearest`."""
+        """The live documents with the largest inner product; see :meth:`VectorIndex.nearest`.
+
+        With a ``mask`` of shape (num_positions,), only the documents it selects are compared, every one of them.
+        """
         k, ef = (whole_number(name, value, least=0) for name, value in (("k", k), ("ef", ef)))
         if np.shape(query) != (self.manifest.dim,):
             raise InputError(f"the query has a vector of shape {np.shape(query)}, the index of dim {self.manifest.dim}")
@@ -124,8 +128,13 @@ class VectorSnapshot(StoredSnapshot[VectorSegment]):
         wanted = np.ascontiguousarray(query, dtype=np.float32)
         if not np.isfinite(wanted).all():
             raise InputError("the query holds a NaN or an infinity; encode the text again")
-        if not exact:
+        if not exact and mask is None:
             return self._search_graph(wanted, k, ef)
+        if mask is not None:
+            selected = np.flatnonzero(mask & self.live)
+            similarities = self.vectors_of(selected) @ wanted
+            order = best_sorted(similarities, k)
+            return selected[order], similarities[order]
         similarities = np.concatenate([segment.vectors @ wanted for segment in self.segments])
         similarities[~self.live] = -np.inf
         positions = best_sorted(similarities, k)
@@ -175,3 +184,4 @@ def verify_segment(snapshot: VectorSnapshot, segment: VectorSegment) -> None:
         is_finite = bool(np.isfinite(segment.vectors[start : start + ROWS]).all())
         require(is_finite, segment, "vectors", "a vector holds a NaN or an infinity")
     verify_texts(segment, texts=snapshot.manifest.texts)
+    verify_metadata(segment)

@@ -13,6 +13,7 @@
     │   ├── IndexLockedError  another writer is at work
     │   └── IndexMismatchError  the index was made with another model, or from other documents
     ├── ServiceError          a server refused a request, or cannot be reached
+    ├── ClusterError          a Ray cluster cannot be reached, or its workers cannot be used
     └── MissingExtraError     an optional dependency is not installed
 
     UserWarning
@@ -29,6 +30,7 @@ import os
 from typing import Any
 
 __all__ = [
+    "ClusterError",
     "ColbertPrfError",
     "DatasetError",
     "DatasetWarning",
@@ -148,6 +150,10 @@ class ServiceError(ColbertPrfError):
         self.status = status
         self.code = code
         super().__init__(message)
+
+
+class ClusterError(ColbertPrfError):
+    """A Ray cluster cannot be reached, or its workers cannot be used."""
 
 
 class DatasetWarning(UserWarning):

@@ -14,6 +14,7 @@
     │   └── IndexMismatchError  the index was made with another model, or from other documents
     ├── ServiceError          a server refused a request, or cannot be reached
     ├── ClusterError          a Ray cluster cannot be reached, or its workers cannot be used
+    │   └── ShardError        a part of a distributed index does not answer
     └── MissingExtraError     an optional dependency is not installed
 
     UserWarning
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 import operator
 import os
+from collections.abc import Iterable
 from typing import Any
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "OutgrownCodecWarning",
     "ProjectionError",
     "ServiceError",
+    "ShardError",
     "StorageError",
     "TextError",
     "require_positive",
@@ -52,6 +55,10 @@ __all__ = [
 
 class ColbertPrfError(Exception):
     """The root of the tree: catch it to catch everything this package raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copied as it is: a worker's error keeps its message and its attributes, whatever its constructor takes.
+        return _restored, (type(self), self.args, self.__dict__)
 
 
 class InputError(ColbertPrfError, ValueError):
@@ -156,6 +163,22 @@ class ClusterError(ColbertPrfError):
     """A Ray cluster cannot be reached, or its workers cannot be used."""
 
 
+class ShardError(ClusterError):
+    """A part of a distributed index does not answer.
+
+    Parameters
+    ----------
+    message
+        What was wrong, what was found and what to do.
+    shards
+        The numbers of the shards that do not answer.
+    """
+
+    def __init__(self, message: str, *, shards: Iterable[int] = ()) -> None:
+        self.shards = frozenset(shards)
+        super().__init__(message)
+
+
 class DatasetWarning(UserWarning):
     """Judgements or a run are odd: they can be used, yet may not be what was meant."""
 
@@ -176,6 +199,13 @@ class MissingExtraError(ColbertPrfError, ImportError):
     def __init__(self, purpose: str, *, extra: str) -> None:
         self.extra = extra
         super().__init__(f'{purpose} needs packages that are not installed: pip install "colbert-prf[{extra}]"')
+
+
+def _restored(error: type[ColbertPrfError], args: tuple[Any, ...], attributes: dict[str, Any]) -> ColbertPrfError:
+    """Make an error again from what it holds."""
+    made = error.__new__(error, *args)
+    made.__dict__.update(attributes)
+    return made
 
 
 def require_positive(**numbers: int | None) -> None:

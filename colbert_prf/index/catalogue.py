@@ -19,6 +19,7 @@ from colbert_prf.index.passages import Passages
 from colbert_prf.index.segment_writer import token_dtype
 from colbert_prf.storage.array_specs import ArraySpec
 from colbert_prf.storage.blobs import blob_specs
+from colbert_prf.storage.fields import Fields, field_specs
 from colbert_prf.storage.identifiers import identifier_specs
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.segment import StoredSegment
@@ -71,6 +72,17 @@ class CatalogueSegment(StoredSegment):
             raise self._damaged("metadata_blocks", f"the metadata at {position} is not an object")
         return metadata
 
+    @cached_property
+    def fields(self) -> Fields:
+        """The metadata of all documents as columns, which are made from the JSON if the segment has none."""
+        if "field_names" in self.arrays:
+            return Fields.opened(self.arrays, num_documents=len(self), folder=self.folder)
+        return self.metadata_as_fields()
+
+    def metadata_as_fields(self) -> Fields:
+        """Make columns of the metadata of all documents from the JSON."""
+        return Fields.of(self.metadata(position) if self._metadata else {} for position in range(len(self)))
+
     def tokens(self, rows: slice | npt.NDArray[Any]) -> TokenIds:
         """Read the tokens of some vectors, and check that they occur in the segment."""
         tokens, num_tokens = self.token_ids[rows], len(self.arrays["frequencies"])
@@ -99,7 +111,7 @@ class CatalogueSegment(StoredSegment):
 
 
 def catalogue_specs(info: SegmentInfo) -> dict[str, ArraySpec]:
-    """Specify the arrays of a catalogue; those of texts and metadata only if the files exist."""
+    """Specify the arrays of a catalogue; those of texts, metadata and its columns only if the files exist."""
     specs = {
         "offsets": ArraySpec.of(np.int64, shape=(info.num_documents + 1,)),
         "token_ids": ArraySpec.of(np.uint16, np.uint32, shape=(info.num_vectors,)),
@@ -109,6 +121,8 @@ def catalogue_specs(info: SegmentInfo) -> dict[str, ArraySpec]:
     for name in ("texts", "metadata"):
         if f"{name}_blocks" in info.files:
             specs |= blob_specs(name, info.num_documents)
+    if "field_names" in info.files:
+        specs |= field_specs()
     return specs
 
 
@@ -130,6 +144,11 @@ class Catalogue(StoredSnapshot[SegmentType]):
         """Read the metadata of a document; empty if it has none."""
         segment, local_position = self.locate(position)
         return segment.metadata(local_position)
+
+    @property
+    def fields(self) -> list[Fields]:
+        """The metadata as columns, one for each segment in the order of positions, deleted documents included."""
+        return [segment.fields for segment in self.segments]
 
     @property
     def passages(self) -> Passages | None:

@@ -18,7 +18,7 @@ from colbert_prf.kernels.postings import decode_postings
 from colbert_prf.storage.array_specs import ArraySpec
 from colbert_prf.storage.arrays import Array, expand_ranges
 from colbert_prf.storage.blobs import blob_specs
-from colbert_prf.storage.fields import Fields, field_specs
+from colbert_prf.storage.fields import field_specs
 from colbert_prf.storage.identifiers import identifier_specs
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.types import Vectors
@@ -78,17 +78,6 @@ class Segment(CatalogueSegment):
             if largest >= self.codec.num_centroids:
                 raise self._damaged("codes", f"a code is {largest}, there are {self.codec.num_centroids} centroids")
         return columns
-
-    @cached_property
-    def fields(self) -> Fields:
-        """The metadata of all documents as columns, which are made from the JSON if the segment has none."""
-        if "field_names" in self.arrays:
-            return Fields.opened(self.arrays, num_documents=len(self), folder=self.folder)
-        return self.metadata_as_fields()
-
-    def metadata_as_fields(self) -> Fields:
-        """Make columns of the metadata of all documents from the JSON."""
-        return Fields.of(self.metadata(position) if self._metadata else {} for position in range(len(self)))
 
     def vectors(self, start: int, end: int) -> Vectors:
         """Decode the vectors of the documents ``start:end``, one document after the other."""

@@ -19,7 +19,6 @@ from colbert_prf.kernels import packed
 from colbert_prf.kernels.maxsim import maxsim
 from colbert_prf.storage.array_specs import check_specs
 from colbert_prf.storage.arrays import ArrayInfo, check_array, expand_ranges, open_array
-from colbert_prf.storage.fields import Fields
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.types import EncodedQuery, Vectors
 from colbert_prf.types.encoded import check_query
@@ -52,11 +51,6 @@ class Snapshot(Catalogue[Segment]):
     def snapshot(self) -> Snapshot:
         """The snapshot itself."""
         return self
-
-    @property
-    def fields(self) -> list[Fields]:
-        """The metadata as columns, one for each segment in the order of positions, deleted documents included."""
-        return [segment.fields for segment in self.segments]
 
     def vectors(self, position: int) -> Vectors:
         """Decode the vectors of a document, of shape (num_tokens, dim)."""

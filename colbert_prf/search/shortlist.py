@@ -118,8 +118,8 @@ def _weights_of(segment: Segment, mask: Mask, rare: RareTokens) -> Scores:
     return segment.token_sums(*rare) * mask if mask.any() else np.zeros(len(segment), np.float32)
 
 
-def heaviest(weights: Scores, approximate: Scores) -> Positions:
-    """The rows of the 200 largest positive weights, ascending; equal weights by their approximate scores.
+def heaviest(weights: Scores, approximate: Scores, count: int = WITH_RARE_TOKENS) -> Positions:
+    """The rows of the ``count`` largest positive weights, ascending; equal weights by their approximate scores.
 
     >>> approximate = np.array([5, 1, 2, 3], np.float32)
     >>> heaviest(np.array([0, 1, 0.5, 0], np.float32), approximate).tolist()
@@ -127,11 +127,11 @@ def heaviest(weights: Scores, approximate: Scores) -> Positions:
     """
     rows = np.flatnonzero(weights)
     rows = rows[np.isfinite(approximate[rows])]
-    if len(rows) <= WITH_RARE_TOKENS:
+    if len(rows) <= count:
         return rows
-    least = np.partition(weights[rows], -WITH_RARE_TOKENS)[-WITH_RARE_TOKENS]
+    least = np.partition(weights[rows], -count)[-count]
     above, equal = rows[weights[rows] > least], rows[weights[rows] == least]
-    return np.sort(np.concatenate([above, equal[topk.best(approximate[equal], WITH_RARE_TOKENS - len(above))]]))
+    return np.sort(np.concatenate([above, equal[topk.best(approximate[equal], count - len(above))]]))
 
 
 def least_worth_scoring(scores: Scores, approximate: Scores, cut: float, rank: int = SURE_RANKS) -> float:

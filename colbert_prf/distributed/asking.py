@@ -1,4 +1,4 @@
-"""The shards of one generation as a search asks them: all at once, within bounded time, and opened where they are not."""
+"""The shards of one generation as a search asks them: all at once, in bounded time, opened where they are not."""
 
 from __future__ import annotations
 
@@ -81,10 +81,12 @@ class Asking:
         """Ask each of some shards a question, with arguments of its own."""
         if missing := self.lost.intersection(arguments):
             raise self._error(dict.fromkeys(missing, Lost("it did not answer before")), "documents of it are needed")
-        sent = {
-            shard: self.transport.send(shard, "answer", self.key, method, each) for shard, each in arguments.items()
-        }
-        return Asked(self, method, arguments, sent)
+        return Asked(self, method, arguments, self.send(method, arguments))
+
+    def send(self, method: str, arguments: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+        """Send a question to some shards; :meth:`collected` waits for the answers."""
+        send = self.transport.send
+        return {shard: send(shard, "answer", self.key, method, each) for shard, each in arguments.items()}
 
     def ask(self, method: str, arguments: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
         """Ask some shards and wait for their answers."""
@@ -151,9 +153,5 @@ class Asked(NamedTuple):
         asking, answers = self.asking, self.asking.collected(self.sent)
         if closed := [shard for shard, answer in answers.items() if isinstance(answer, NotOpen)]:
             asking.open(closed)
-            sent = {
-                shard: asking.transport.send(shard, "answer", asking.key, self.method, self.arguments[shard])
-                for shard in closed
-            }
-            answers |= asking.collected(sent)
+            answers |= asking.collected(asking.send(self.method, {shard: self.arguments[shard] for shard in closed}))
         return answers

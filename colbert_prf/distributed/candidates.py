@@ -1,8 +1,8 @@
 """Candidates and scorers over shards: what both passes of a search ask, put to all shards at once.
 
 Both are those of one machine, see :mod:`colbert_prf.search.candidates`, divided by segments: a document has the same
-scores wherever it is, and the best of all are among the best of each shard. An answer brings along what will probably be
-asked next, so that a pass takes few round trips:
+scores wherever it is, and the best of all are among the best of each shard. An answer brings along what will probably
+be asked next, so that a pass takes few round trips:
 
 - the best candidates come with exact scores of the first of them, as many as are expected of a shard;
 - further candidates come with their exact scores, or in a second pass with the approximate scores of the added vectors;

@@ -1,8 +1,8 @@
 """A generation whose vectors are in shards: what feedback, filters and explanations read.
 
-The process that has it opens the manifest, the codec, and of each segment the ids, tombstones, tokens, offsets, document
-frequencies, texts and metadata. These are memory-mapped, so that a search reads a few pages of them. Vectors, residuals
-and lists are opened by the shards alone.
+The process that has it opens the manifest, the codec, and of each segment the ids, tombstones, tokens, offsets,
+document frequencies, texts and metadata. These are memory-mapped, so that a search reads a few pages of them. Vectors,
+residuals and lists are opened by the shards alone.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -39,10 +40,7 @@ def divide(manifest: Manifest, num_shards: int) -> list[Manifest]:
         latest = len(sizes) - (num_shards - shard)
         bounds.append(min(max(wanted, bounds[-1] + 1), max(latest, bounds[-1] + 1), len(sizes)))
     bounds.append(len(sizes))
-    return [
-        replace(manifest, segments=manifest.segments[first:last])
-        for first, last in zip(bounds, bounds[1:], strict=False)
-    ]
+    return [replace(manifest, segments=manifest.segments[first:last]) for first, last in pairwise(bounds)]
 
 
 def check_division(manifest: Manifest, num_shards: int) -> int:

@@ -69,7 +69,7 @@ class Best(NamedTuple):
 
 
 class More(NamedTuple):
-    """Further candidates, and of each its exact score or, in a second pass, the approximate one of the added vectors."""
+    """Further candidates with their exact scores or, in a second pass, the approximate ones of the added vectors."""
 
     documents: ScoredDocuments
     values: Scores

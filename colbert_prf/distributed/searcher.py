@@ -6,9 +6,8 @@ import copy
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import uuid4
 
 import numpy as np
@@ -39,6 +38,8 @@ from colbert_prf.types import EncodedQuery, Explanation, Ranking
 from colbert_prf.types.ranking import Shards
 
 __all__ = ["DistributedSearcher"]
+
+Answer = TypeVar("Answer")
 
 MOST_RELOADS = 3
 """How often a search begins again because its generation was removed while a shard was started again."""
@@ -181,21 +182,20 @@ class DistributedSearcher(Searcher):
 
     def explain(self, query: str | EncodedQuery, doc_id: str, k: int | None = None) -> Explanation:
         """As :meth:`colbert_prf.Searcher.explain`; the shard of the document must answer."""
-        explain = partial(Searcher.explain, query=query, doc_id=doc_id, k=k)
-        return self._while_current(lambda: explain(self))
+        return self._while_current(lambda searcher: Searcher.explain(searcher, query, doc_id, k), self)
 
     def _answered(self, search: Callable[[DistributedSearcher], Ranking], partial: bool | None) -> Ranking:
         """Search, with fewer shards if some do not answer and that is allowed."""
-        searcher = copy.copy(self)
+        lost: frozenset[int] = frozenset()
         while True:
+            searcher = copy.copy(self)
+            searcher._lost = lost
             try:
-                ranking = self._while_current(lambda: search(searcher))
+                ranking = self._while_current(search, searcher)
             except ShardError as error:
-                lost = self._lost_by(searcher._lost, error, self.partial if partial is None else partial)
-                searcher = copy.copy(self)
-                searcher._lost = lost
+                lost = self._lost_by(lost, error, self.partial if partial is None else partial)
                 continue
-            return replace(ranking, shards=Shards(self.num_shards, self.num_shards - len(searcher._lost)))
+            return replace(ranking, shards=Shards(self.num_shards, self.num_shards - len(lost)))
 
     def _lost_by(self, lost: frozenset[int], error: ShardError, partial: bool) -> frozenset[int]:
         """The shards to leave out from now on; raises the error where there is nothing left to do without them."""
@@ -205,12 +205,12 @@ class DistributedSearcher(Searcher):
             raise error
         return lost | error.shards
 
-    def _while_current(self, answer: Callable[[], Any]) -> Any:
+    def _while_current(self, answer: Callable[[DistributedSearcher], Answer], searcher: DistributedSearcher) -> Answer:
         """Answer from one generation; from the newest if that one is removed meanwhile."""
         for _ in range(MOST_RELOADS):
             try:
-                return answer()
-            except OutdatedError:
+                return answer(searcher)
+            except OutdatedError:  # noqa: PERF203 - the loop is the point
                 self.reload()
         raise ShardError(
             f"{self.index.path} changed {MOST_RELOADS} times during a search; search again when its writers rest"

@@ -182,8 +182,8 @@ class RayTransport(Transport):
             num_shards = max(1, min(most, int(there / cpus) if cpus else most))
         if num_shards * cpus > there:
             raise ClusterError(
-                f"{num_shards} shards of {cpus:g} CPUs need {num_shards * cpus:g}, the cluster has {there:g}; give fewer "
-                "shards, smaller cpus, or add machines"
+                f"{num_shards} shards of {cpus:g} CPUs need {num_shards * cpus:g}, the cluster has {there:g}; give "
+                "fewer shards, smaller cpus, or add machines"
             )
         return num_shards
 

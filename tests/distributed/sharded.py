@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ def make_index(folder: Path, bits: int = 4) -> Index:
     index = Index.create_from_vectors(
         folder, made[: bounds[1]], bits=bits, vocabulary_size=VOCABULARY, special_ids=[0, 1], texts=True, progress=False
     )
-    for first, last in zip(bounds[1:], bounds[2:], strict=False):
+    for first, last in pairwise(bounds[1:]):
         index.add_vectors(made[first:last])
     index.delete([f"d{number}" for number in range(5, NUM_DOCUMENTS, 11)])
     assert len(index.segments) == NUM_SEGMENTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sharded import RARE, answer_of, asked, make_index
+from sharded import RARE, answer_of, asked, documents, make_index
 
 from colbert_prf import CentroidPRF, ColbertPRF, Index, Searcher
 from colbert_prf.distributed.searcher import DistributedSearcher
@@ -47,9 +47,10 @@ def test_rankings_scores_and_expansions_are_the_same(pair, k, method):
         same(pair, asked(seed, RARE + seed), k, feedback=method)
 
 
-@pytest.mark.parametrize(
-    "options", [{"probes": 2}, {"rescore": 20}, {"exact": True}, {"probes": 1, "rescore": 5}], ids=str
-)
+BUDGETS = [{"probes": 2}, {"rescore": 20}, {"exact": True}, {"probes": 1, "rescore": 5}]
+
+
+@pytest.mark.parametrize("options", BUDGETS, ids=str)
 def test_budgets(pair, options):
     for method in (None, PRF, FEEDBACK["reranker"]):
         same(pair, asked(7, RARE + 1), 10, feedback=method, **options)
@@ -72,12 +73,7 @@ def test_filters(pair, options):
 
 
 def test_marked_documents_and_texts(pair):
-    text = pair[0].index.snapshot.vectors_of(np.array([3]))
-    from colbert_prf import EncodedDocument
-
-    given = EncodedDocument(
-        text.token_ids, (text.vectors / np.linalg.norm(text.vectors, axis=1, keepdims=True)).astype(np.float32)
-    )
+    given = documents(seed=8, count=2, first=1)[1][1]
     marked = {"relevant": ["d850", "d2"], "non_relevant": ["d399", "d1"]}
     same(pair, asked(1), 10, feedback=PRF, **marked)
     same(pair, asked(1), 10, feedback=PRF, non_relevant=["d1"])

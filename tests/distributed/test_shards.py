@@ -159,9 +159,7 @@ def test_a_shard_that_falls_silent_anywhere_is_an_error_or_left_out(index, trans
     """An answer without a shard is that of one machine which may find the documents of the others alone."""
     query, snapshot, live = asked(1, RARE), index.snapshot, index.snapshot.live
     start, end = searcher.index.snapshot.asking.starts[1:3]
-    others = [
-        snapshot.doc_id(at) for at in range(snapshot.num_positions) if snapshot.live[at] and not start <= at < end
-    ]
+    others = [snapshot.doc_id(at) for at in range(len(live)) if live[at] and not start <= at < end]
     with Searcher(index) as one:
         expected = answer_of(one.search(query, 10, feedback=feedback, allowed=others))
     transport.rounds = 0

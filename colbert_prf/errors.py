@@ -54,7 +54,20 @@ __all__ = [
 
 
 class ColbertPrfError(Exception):
-    """The root of the tree: catch it to catch everything this package raises on purpose."""
+    """The root of the tree: catch it to catch everything this package raises on purpose.
+
+    Every error can be pickled, so that it reaches the caller from another process as it was raised.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _as_it_was, (type(self), self.args, self.__dict__)
+
+
+def _as_it_was(kind: type[ColbertPrfError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> ColbertPrfError:
+    """Make an error from its parts: constructors put messages together from other arguments."""
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(attributes)
+    return error
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copied as it is: a worker's error keeps its message and its attributes, whatever its constructor takes.

@@ -3,3 +3,7 @@
 The extra ``[ray]`` brings what it needs. A folder made here opens with :class:`colbert_prf.Index` on one machine, and
 the other way round.
 """
+
+from colbert_prf.distributed.indexing import add_documents, create_index
+
+__all__ = ["add_documents", "create_index"]

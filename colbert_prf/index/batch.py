@@ -15,7 +15,7 @@ from colbert_prf.index.documents import Document
 from colbert_prf.index.manifest import Settings
 from colbert_prf.storage.arrays import Array
 
-__all__ = ["BATCH_VECTORS", "Batch", "batches_of"]
+__all__ = ["BATCH_VECTORS", "Batch", "batches_of", "metadata_json"]
 
 BATCH_VECTORS = 1 << 15
 """Vectors that go through the codec together: 16 MB as float32 at dim 128."""
@@ -108,11 +108,18 @@ def _batch(documents: list[Document], settings: Settings) -> Batch:
         token_ids=np.concatenate([document.encoded.token_ids for document in documents]),
         columns={"vectors": np.concatenate([document.encoded.vectors for document in documents]).astype(np.float16)},
         texts=[(item.text or "").encode("utf-8", "surrogatepass") for item in documents] if settings.texts else None,
-        metadata=[_metadata_json(document) for document in documents],
+        metadata=[metadata_json(document) for document in documents],
     )
 
 
-def _metadata_json(document: Document) -> bytes:
+def metadata_json(document: Document) -> bytes:
+    """Write the metadata of a document as JSON, empty if it has none.
+
+    Raises
+    ------
+    InputError
+        It says what JSON cannot hold.
+    """
     if not document.metadata:
         return b""
     try:

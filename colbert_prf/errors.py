@@ -69,10 +69,6 @@ def _as_it_was(kind: type[ColbertPrfError], arguments: tuple[Any, ...], attribut
     error.__dict__.update(attributes)
     return error
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Copied as it is: a worker's error keeps its message and its attributes, whatever its constructor takes.
-        return _restored, (type(self), self.args, self.__dict__)
-
 
 class InputError(ColbertPrfError, ValueError):
     """A value given by the caller cannot be used."""
@@ -212,13 +208,6 @@ class MissingExtraError(ColbertPrfError, ImportError):
     def __init__(self, purpose: str, *, extra: str) -> None:
         self.extra = extra
         super().__init__(f'{purpose} needs packages that are not installed: pip install "colbert-prf[{extra}]"')
-
-
-def _restored(error: type[ColbertPrfError], args: tuple[Any, ...], attributes: dict[str, Any]) -> ColbertPrfError:
-    """Make an error again from what it holds."""
-    made = error.__new__(error, *args)
-    made.__dict__.update(attributes)
-    return made
 
 
 def require_positive(**numbers: int | None) -> None:

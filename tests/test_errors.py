@@ -21,6 +21,7 @@ RAISED = [
     errors.IndexMismatchError("another model", path="my.index"),
     errors.ServiceError("there is none", status=404, code="unknown_index"),
     errors.ClusterError("no cluster"),
+    errors.ShardError("no answer", shards=[2]),
     errors.MissingExtraError("Working on a Ray cluster", extra="ray"),
 ]
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["Cluster", "cluster_options"]
+__all__ = ["LOCAL", "Cluster", "cluster_options"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Cluster = dict[str, Any]

@@ -5,5 +5,6 @@ the other way round.
 """
 
 from colbert_prf.distributed.indexing import add_documents, create_index
+from colbert_prf.distributed.searcher import DistributedSearcher
 
-__all__ = ["add_documents", "create_index"]
+__all__ = ["DistributedSearcher", "add_documents", "create_index"]

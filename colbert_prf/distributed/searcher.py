@@ -15,16 +15,14 @@ import numpy as np
 from colbert_prf.distributed.asking import OutdatedError
 from colbert_prf.distributed.candidates import ShardedCandidates, ShardedScorer
 from colbert_prf.distributed.collection import ShardedCollection
-from colbert_prf.distributed.division import check_division
 from colbert_prf.distributed.index import ShardedIndex
 from colbert_prf.distributed.messages import AskedPass, AskedQuery
-from colbert_prf.distributed.transport import RayTransport, Transport
+from colbert_prf.distributed.transport import Transport, start_shards
 from colbert_prf.encoder import Encoder
 from colbert_prf.encoder.ordered import ordered_map
 from colbert_prf.errors import InputError, ShardError, require_positive
 from colbert_prf.index import Index
 from colbert_prf.index.collection import Collection
-from colbert_prf.index.manifest import Manifest
 from colbert_prf.search.arguments import SearchOptions, checked_ids
 from colbert_prf.search.budget import Execution
 from colbert_prf.search.filters import Filter
@@ -33,9 +31,7 @@ from colbert_prf.search.grouping import expand_to_passages
 from colbert_prf.search.scorer import Positions
 from colbert_prf.search.searcher import Searcher
 from colbert_prf.search.shortlist import rare_tokens
-from colbert_prf.storage.layout import IndexLayout
-from colbert_prf.types import EncodedQuery, Explanation, Ranking
-from colbert_prf.types.ranking import Shards
+from colbert_prf.types import EncodedQuery, Explanation, Ranking, Shards
 
 __all__ = ["DistributedSearcher"]
 
@@ -113,7 +109,7 @@ class DistributedSearcher(Searcher):
         path = index.path if isinstance(index, Index) else Path(index)
         self._own_transport = transport is None
         if transport is None:
-            transport = _started(path, shards, address=address, cpus=cpus, in_flight=in_flight)
+            transport = start_shards(path, shards, address=address, cpus=cpus, in_flight=in_flight)
         elif shards is not None and shards != transport.num_shards:
             raise InputError(f"shards is {shards}, the transport has {transport.num_shards}; leave shards out")
         self._transport, self.partial, self.in_flight = transport, partial, in_flight
@@ -250,22 +246,6 @@ class DistributedSearcher(Searcher):
     def _close_transport(self) -> None:
         if self._own_transport:
             self._transport.close()
-
-
-def _started(path: Path, shards: int | None, *, address: str | None, cpus: float, in_flight: int) -> Transport:
-    """Actors for the shards of an index."""
-    manifest = Manifest.read(IndexLayout.at(path).manifest)
-    if shards is not None:
-        check_division(manifest, shards)
-    return RayTransport(
-        path,
-        shards,
-        most=len(manifest.segments),
-        address=address,
-        cpus=cpus,
-        threads=max(1, int(cpus)),
-        at_once=in_flight,
-    )
 
 
 def _allowed_positions(collection: ShardedCollection, allowed: Iterable[str] | None) -> Positions | None:

@@ -9,10 +9,13 @@ from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
 from colbert_prf.distributed.cluster import connected
+from colbert_prf.distributed.division import check_division
 from colbert_prf.distributed.shard import Shard
 from colbert_prf.errors import ClusterError, InputError, require_positive
+from colbert_prf.index.manifest import Manifest
+from colbert_prf.storage.layout import IndexLayout
 
-__all__ = ["LocalTransport", "Lost", "RayTransport", "Transport"]
+__all__ = ["LocalTransport", "Lost", "RayTransport", "Transport", "start_shards"]
 
 START_SECONDS = 120.0
 """The longest wait for the processes of all shards; a busy machine imports the package for half a minute."""
@@ -201,6 +204,17 @@ class RayTransport(Transport):
     def _end(self) -> None:
         for actor in self.actors:
             self._ray.kill(actor)
+
+
+def start_shards(
+    folder: Path, shards: int | None = None, *, address: str | None = None, cpus: float = 1, in_flight: int = 8
+) -> RayTransport:
+    """Start actors for the shards of an index; the parameters are those of :class:`.searcher.DistributedSearcher`."""
+    manifest = Manifest.read(IndexLayout.at(folder).manifest)
+    if shards is not None:
+        check_division(manifest, shards)
+    most, threads = len(manifest.segments), max(1, int(cpus))
+    return RayTransport(folder, shards, most=most, address=address, cpus=cpus, threads=threads, at_once=in_flight)
 
 
 def _first_line(error: Exception) -> str:

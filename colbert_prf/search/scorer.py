@@ -174,10 +174,10 @@ class QueuedScoring(NamedTuple):
 
 def exact_scores(collection: Collection, query: EncodedQuery, positions: Positions, workers: Workers = ALONE) -> Scores:
     """Exact weighted MaxSim of some documents, in any order; minus infinity for one without vectors."""
-    if (snapshot := collection.on_disk) is None:
+    if not isinstance(collection, Snapshot):
         return collection.score(query)[positions]
     ascending, rows = np.unique(positions, return_inverse=True)
-    return StoredScorer(snapshot, query, workers).scores(ascending)[rows]
+    return StoredScorer(collection, query, workers).scores(ascending)[rows]
 
 
 def check_scores(query: EncodedQuery, advice: str) -> None:

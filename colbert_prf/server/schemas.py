@@ -394,6 +394,13 @@ class Timing(_Answer):
     milliseconds: float
 
 
+class ShardCounts(_Answer):
+    """How many shards an index is divided into, and how many of them answered."""
+
+    total: int
+    answered: int = Field(description="Fewer than `total`: documents of the others are missing.")
+
+
 class SearchResult(_Answer):
     """The answer to one query."""
 
@@ -403,6 +410,7 @@ class SearchResult(_Answer):
     before: list[SearchHit] | None = Field(default=None, description="With feedback: the hits of the first pass.")
     expansion: ExpansionAnswer | None = None
     timings: list[Timing] = Field(description="In the order in which the stages ran.")
+    shards: ShardCounts | None = Field(default=None, description="Where the index is searched by a cluster.")
 
 
 class SearchAnswer(_Answer):

@@ -32,6 +32,7 @@ from colbert_prf.server.schemas import (
     SearchHit,
     SearchRequest,
     SearchResult,
+    ShardCounts,
     Timing,
 )
 from colbert_prf.types import Expansion, Ranking
@@ -168,6 +169,8 @@ def _result(generation: Generation, request: SearchRequest, text: str, ranking: 
     result = SearchResult(
         query=text, tokens=[], hits=_hits(generation, request, ranking), timings=timings_of(ranking.timings)
     )
+    if ranking.shards is not None:
+        result.shards = ShardCounts(total=ranking.shards.total, answered=ranking.shards.answered)
     if (before := ranking.before) is not None:
         result.before = _hits(generation, request, before)
     if ranking.term_expansion is not None:

@@ -161,9 +161,8 @@ def print_model(builds: dict[str, Figures], driver: Figures) -> None:
     rate = ray["passages"] / (ray["seconds"] - ray["start"]) / available_cores()
     num_bytes = alone["bytes"] / alone["passages"]
     print(f"{rate:.1f} passages/s a core, {num_bytes:,.0f} bytes a passage, machines of {CORES} cores\n")
-    print(
-        "| passages | machines | driver alone, h | encoding, h | all, h | index a machine, GB |\n|---|---|---|---|---|---|"
-    )
+    print("| passages | machines | driver alone, h | encoding, h | all, h | index a machine, GB |")
+    print("|---|---|---|---|---|---|")
     for num_passages in PASSAGES:
         for machines in MACHINES:
             serial = num_passages / driver["passages/s"] + driver["train seconds"] + ray["start"]

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from colbert_prf.distributed.cluster import WorkerCheck
+from colbert_prf.distributed.sampling import encode_others, encoded_sample
 from colbert_prf.distributed.slices import read_slice
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import ClusterError, ColbertPrfError, IndexMismatchError, MissingExtraError, ModelError
 from colbert_prf.index.batch import Batch, batches_of
-from colbert_prf.index.documents import encode_documents, split_documents
+from colbert_prf.index.documents import split_documents
 from colbert_prf.index.manifest import FORMAT_VERSION, CodecInfo, SegmentInfo, Settings
 from colbert_prf.index.model import load_model
 from colbert_prf.index.segment_writer import SegmentWriter, compress
@@ -80,12 +81,15 @@ class Task:
         The folder that is written.
     positions
         The documents of the slice that are encoded; all if left out.
+    sample
+        The chunk with those documents of the slice that are encoded already.
     """
 
     number: int
     digest: str
     name: str
     positions: tuple[int, ...] | None = None
+    sample: SegmentInfo | None = None
 
 
 @dataclass(frozen=True)
@@ -170,7 +174,8 @@ class SliceEncoder:
         job, codec = self._job, self._codec
         documents = read_slice(job.layout, task.digest, task.positions)
         passages = split_documents(documents, job.settings.passages if job.split else None, self._encoder)
-        batches = batches_of(encode_documents(passages, self._encoder), job.settings)
+        encoded = encoded_sample(job.layout, task.sample) if task.sample else {}
+        batches = batches_of(encode_others(passages, encoded, self._encoder), job.settings)
         return (compress(batch, codec) for batch in batches) if codec else batches
 
 

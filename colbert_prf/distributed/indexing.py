@@ -21,8 +21,8 @@ from time import monotonic
 
 from colbert_prf.distributed.cluster import WorkerCheck, connected, shared_folder
 from colbert_prf.distributed.crew import Crew
-from colbert_prf.distributed.encoding import Job
-from colbert_prf.distributed.sampling import average_vectors, num_sampled_documents, sample_tasks
+from colbert_prf.distributed.encoding import Job, Task
+from colbert_prf.distributed.sampling import average_vectors, num_sampled_documents, sampled_positions
 from colbert_prf.distributed.segments import segment_tasks, written_segments
 from colbert_prf.distributed.slices import PASSAGES_PER_SEGMENT, Slice, write_slices
 from colbert_prf.encoder import Encoder
@@ -150,8 +150,9 @@ class ClusterBuilder(Builder):
 
     def __init__(self, crew: Crew, size: int, layout: IndexLayout, settings: Settings, options: BuildOptions) -> None:
         super().__init__(_absolute(layout), settings, options)
-        for attempt in self.layout.attempts():  # of an interrupted build
-            shutil.rmtree(attempt, ignore_errors=True)
+        for left in [*self.layout.attempts(), *self.layout.building.glob("sample-*")]:  # by an interrupted build
+            shutil.rmtree(left, ignore_errors=True)
+        self._sample: dict[int, SegmentInfo] = {}
         self._crew = crew
         self._size = size
         self._saved = monotonic()
@@ -186,23 +187,20 @@ class ClusterBuilder(Builder):
         average = average_vectors(self.layout, slices, self.settings, encoder)
         num_documents = _num_documents(slices)
         num_sampled = num_sampled_documents(num_documents, average, self.settings.bits)
-        tasks = list(sample_tasks(slices, num_sampled, seed=self.options.seed))
-        chunks: dict[int, SegmentInfo] = {}
+        drawn = sampled_positions(slices, num_sampled, seed=self.options.seed)
+        tasks = [Task(part.number, part.digest, f"sample-{part.digest}", positions) for part, positions in drawn]
         with progress_bar("Encoding a sample", total=num_sampled, shown=self.options.progress) as advance:
             for number, info in self._crew.run(self._job(check, None), tasks):
-                chunks[number] = info
+                self._sample[number] = info
                 advance(info.num_documents)
-        num_vectors = sum(info.num_vectors for info in chunks.values())
-        infos = [info for _, info in sorted(chunks.items())]
-        codec = self._trained_codec(infos, round(num_vectors * num_documents / num_sampled))
-        for info in infos:
-            shutil.rmtree(self.layout.chunk(info.name))
-        return codec
+        infos = [info for _, info in sorted(self._sample.items())]
+        num_vectors = sum(info.num_vectors for info in infos)
+        return self._trained_codec(infos, round(num_vectors * num_documents / num_sampled))
 
     def _encode(self, slices: list[Slice], codec: Codec, check: WorkerCheck) -> None:
         """Have the segments written that are not there yet, and note all of them in the state."""
         assert self.state.codec is not None
-        tasks = segment_tasks(slices, self.settings, self.state.codec, generation=GENERATION)
+        tasks = segment_tasks(slices, self.settings, self.state.codec, generation=GENERATION, sample=self._sample)
         segments: dict[int, SegmentInfo] = {}
         try:
             with progress_bar("Encoding", total=_num_documents(slices), shown=self.options.progress) as advance:

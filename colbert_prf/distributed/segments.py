@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from colbert_prf.distributed.crew import Crew
 from colbert_prf.distributed.encoding import SEGMENT_KIND, Job, Task
@@ -19,13 +19,35 @@ from colbert_prf.storage.layout import IndexLayout
 __all__ = ["segment_tasks", "written_segments"]
 
 
-def segment_tasks(slices: Sequence[Slice], settings: Settings, codec: CodecInfo, *, generation: int) -> list[Task]:
-    """Name the segment of each slice by all that its bytes depend on: the texts, the model, the settings, the codec."""
-    return [
-        Task(part.number, part.digest, IndexLayout.content_name(generation=generation, digest=digest))
-        for part in slices
-        for digest in [_digest(part.digest, settings, codec)]
-    ]
+def segment_tasks(
+    slices: Sequence[Slice],
+    settings: Settings,
+    codec: CodecInfo,
+    *,
+    generation: int,
+    sample: Mapping[int, SegmentInfo] | None = None,
+) -> list[Task]:
+    """Name the segment of each slice by all that its bytes depend on: the texts, the model, the settings, the codec.
+
+    Parameters
+    ----------
+    slices
+        The slices.
+    settings
+        The settings of the index, with its model.
+    codec
+        The codec that compresses.
+    generation
+        The generation that will name the segments in its manifest.
+    sample
+        For the number of a slice, the chunk of its documents that are encoded already.
+    """
+
+    def name(part: Slice) -> str:
+        return IndexLayout.content_name(generation=generation, digest=_digest(part.digest, settings, codec))
+
+    chunks = sample or {}
+    return [Task(part.number, part.digest, name(part), sample=chunks.get(part.number)) for part in slices]
 
 
 def written_segments(crew: Crew, job: Job, tasks: Sequence[Task], codec: Codec) -> Iterator[tuple[int, SegmentInfo]]:

@@ -9,8 +9,9 @@ from functools import partial
 import pytest
 
 from colbert_prf import Index, Passages
-from colbert_prf.distributed import create_index
+from colbert_prf.distributed import create_index, indexing
 from colbert_prf.distributed.indexing import ClusterBuilder, _write_added
+from colbert_prf.encoder.onnx import OnnxEncoder
 from colbert_prf.errors import ClusterError, IndexFormatError, IndexMismatchError, InputError, StorageError
 from colbert_prf.index import batch, segment_writer
 from colbert_prf.storage.arrays import ArrayWriter
@@ -58,6 +59,26 @@ def test_documents_are_added_and_replaced_by_workers(tmp_path, crew, documents, 
     assert not (tmp_path / "x" / "building").exists()
     index.merge()
     assert segments(index) == segments(single)
+
+
+def test_no_document_is_encoded_twice_not_even_one_of_the_sample(tmp_path, build, crew, documents, single, monkeypatch):
+    def noted(self, text):
+        texts.append(text)
+        return encode(self, text)
+
+    texts: list[str] = []
+    encode = OnnxEncoder._document
+    monkeypatch.setattr(OnnxEncoder, "_document", noted)
+    monkeypatch.setattr(indexing, "num_sampled_documents", lambda *given: 25)
+    index = build(tmp_path / "x", crew, passages=Passages(12))
+    assert [name.startswith("sample-") for name in crew.done] == [True] * 3 + [False] * 3
+    assert len(texts) == len(set(texts)) == index.num_documents > 60
+    assert index.snapshot.manifest.codec.trained_for == pytest.approx(index.num_vectors, rel=0.2)
+    index.verify()
+    codec = index.snapshot.codec
+    alone = Index.create(tmp_path / "y", documents, codec=codec, passages=Passages(12), progress=False)
+    index.merge()
+    assert segments(index) == segments(alone)
 
 
 def test_each_segment_is_what_one_machine_makes_of_its_documents(tmp_path, build, crew, documents, single):

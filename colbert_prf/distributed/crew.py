@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from colbert_prf.distributed.encoding import Job, SliceEncoder, Task
+from colbert_prf.distributed.tally import followed
 from colbert_prf.errors import ClusterError, ColbertPrfError, InputError, require_positive
 from colbert_prf.index.manifest import SegmentInfo
 
@@ -70,8 +71,12 @@ class Crew:
             if fault is not None:
                 raise fault
 
-    def run(self, job: Job, tasks: Iterable[Task]) -> Iterator[tuple[int, SegmentInfo]]:
+    def run(
+        self, job: Job, tasks: Iterable[Task], advance: Callable[[int], object]
+    ) -> Iterator[tuple[int, SegmentInfo]]:
         """Do tasks, and yield the number and the segment of each when it is done, in any order.
+
+        ``advance`` is told about every second how many more documents the workers have taken, in another thread.
 
         Raises
         ------
@@ -85,10 +90,10 @@ class Crew:
         items = [{"task": task} for task in tasks]
         if not items:
             return
-        with _quiet(ray.data):
+        with _quiet(ray.data), followed(self.ray, advance) as tally:
             dataset = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
                 SliceEncoder,
-                fn_constructor_args=(job,),
+                fn_constructor_args=(replace(job, tally=tally),),
                 batch_size=1,
                 # A worker with one task at a time: the next is worth more in the hands of one that is free.
                 compute=ray.data.ActorPoolStrategy(

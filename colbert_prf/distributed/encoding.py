@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,10 +19,11 @@ import numpy as np
 from colbert_prf.distributed.cluster import WorkerCheck
 from colbert_prf.distributed.sampling import encode_others, encoded_sample
 from colbert_prf.distributed.slices import read_slice
+from colbert_prf.distributed.tally import tallied
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import ClusterError, ColbertPrfError, IndexMismatchError, MissingExtraError, ModelError
 from colbert_prf.index.batch import Batch, batches_of
-from colbert_prf.index.documents import split_documents
+from colbert_prf.index.documents import Document, split_documents
 from colbert_prf.index.manifest import FORMAT_VERSION, CodecInfo, SegmentInfo, Settings
 from colbert_prf.index.model import load_model
 from colbert_prf.index.segment_writer import SegmentWriter, compress
@@ -57,6 +58,8 @@ class Job:
         How a worker makes sure that it is like the driver.
     threads
         The number of texts that a worker encodes at once.
+    tally
+        The actor that is told how far a worker is; None if nobody looks.
     """
 
     layout: IndexLayout
@@ -65,6 +68,7 @@ class Job:
     split: bool
     check: WorkerCheck
     threads: int
+    tally: Any = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,8 @@ class Task:
     ----------
     number
         Of the slice.
+    num_documents
+        The documents that are encoded.
     digest
         Of the slice.
     name
@@ -86,6 +92,7 @@ class Task:
     """
 
     number: int
+    num_documents: int
     digest: str
     name: str
     positions: tuple[int, ...] | None = None
@@ -172,7 +179,9 @@ class SliceEncoder:
 
     def _batches(self, task: Task) -> Iterator[Batch]:
         job, codec = self._job, self._codec
-        documents = read_slice(job.layout, task.digest, task.positions)
+        documents: Iterable[Document] = read_slice(job.layout, task.digest, task.positions)
+        if job.tally is not None:
+            documents = tallied(documents, job.tally.add.remote)
         passages = split_documents(documents, job.settings.passages if job.split else None, self._encoder)
         encoded = encoded_sample(job.layout, task.sample) if task.sample else {}
         batches = batches_of(encode_others(passages, encoded, self._encoder), job.settings)

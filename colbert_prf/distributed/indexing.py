@@ -188,11 +188,12 @@ class ClusterBuilder(Builder):
         num_documents = _num_documents(slices)
         num_sampled = num_sampled_documents(num_documents, average, self.settings.bits)
         drawn = sampled_positions(slices, num_sampled, seed=self.options.seed)
-        tasks = [Task(part.number, part.digest, f"sample-{part.digest}", positions) for part, positions in drawn]
+        tasks = [
+            Task(part.number, len(positions), part.digest, f"sample-{part.digest}", positions)
+            for part, positions in drawn
+        ]
         with progress_bar("Encoding a sample", total=num_sampled, shown=self.options.progress) as advance:
-            for number, info in self._crew.run(self._job(check, None), tasks):
-                self._sample[number] = info
-                advance(info.num_documents)
+            self._sample = dict(self._crew.run(self._job(check, None), tasks, advance))
         infos = [info for _, info in sorted(self._sample.items())]
         num_vectors = sum(info.num_vectors for info in infos)
         return self._trained_codec(infos, round(num_vectors * num_documents / num_sampled))
@@ -204,9 +205,8 @@ class ClusterBuilder(Builder):
         segments: dict[int, SegmentInfo] = {}
         try:
             with progress_bar("Encoding", total=_num_documents(slices), shown=self.options.progress) as advance:
-                for number, info in written_segments(self._crew, self._job(check, codec), tasks, codec):
+                for number, info in written_segments(self._crew, self._job(check, codec), tasks, codec, advance):
                     segments[number] = info
-                    advance(slices[number].num_documents)
                     if monotonic() - self._saved >= SAVE_SECONDS:
                         self._save_segments(segments)
         finally:
@@ -243,11 +243,8 @@ def _write_added(
             slices = list(write_slices(layout, documents, size))
             generation = manifest.generation + 1
             tasks = segment_tasks(slices, manifest.settings, manifest.codec, generation=generation)
-            segments: dict[int, SegmentInfo] = {}
             with progress_bar("Encoding", total=_num_documents(slices), shown=progress) as advance:
-                for number, info in written_segments(crew, job, tasks, snapshot.codec):
-                    segments[number] = info
-                    advance(info.num_documents)
+                segments = dict(written_segments(crew, job, tasks, snapshot.codec, advance))
         return [info for _, info in sorted(segments.items())]
     finally:
         shutil.rmtree(layout.building, ignore_errors=True)

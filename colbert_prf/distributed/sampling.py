@@ -44,7 +44,7 @@ def num_sampled_documents(num_documents: int, average: float, bits: int) -> int:
     Examples
     --------
     >>> num_sampled_documents(8_841_823, 78.0, 4), num_sampled_documents(100, 78.0, 4)
-    (29575, 100)
+    (29576, 100)
     """
     size = sample_size_for(round(num_documents * average), bits)
     return min(num_documents, math.ceil(MARGIN * size / max(average, 1.0)))

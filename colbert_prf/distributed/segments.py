@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from colbert_prf.distributed.crew import Crew
 from colbert_prf.distributed.encoding import SEGMENT_KIND, Job, Task
@@ -47,11 +47,18 @@ def segment_tasks(
         return IndexLayout.content_name(generation=generation, digest=_digest(part.digest, settings, codec))
 
     chunks = sample or {}
-    return [Task(part.number, part.digest, name(part), sample=chunks.get(part.number)) for part in slices]
+    return [
+        Task(part.number, part.num_documents, part.digest, name(part), sample=chunks.get(part.number))
+        for part in slices
+    ]
 
 
-def written_segments(crew: Crew, job: Job, tasks: Sequence[Task], codec: Codec) -> Iterator[tuple[int, SegmentInfo]]:
+def written_segments(
+    crew: Crew, job: Job, tasks: Sequence[Task], codec: Codec, advance: Callable[[int], object]
+) -> Iterator[tuple[int, SegmentInfo]]:
     """Yield the segment of each task, in any order; those that are complete are not written again.
+
+    ``advance`` is told of documents as in :meth:`Crew.run`.
 
     Raises
     ------
@@ -61,10 +68,11 @@ def written_segments(crew: Crew, job: Job, tasks: Sequence[Task], codec: Codec) 
     remaining = []
     for task in tasks:
         if (info := _finished(job.layout, task, codec)) is not None:
+            advance(task.num_documents)
             yield task.number, info
         else:
             remaining.append(task)
-    for number, info in crew.run(job, remaining):
+    for number, info in crew.run(job, remaining, advance):
         _check(job.layout, info, codec)
         yield number, info
 

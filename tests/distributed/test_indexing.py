@@ -102,8 +102,8 @@ def test_long_documents_are_split_by_the_workers(tmp_path, build, crew, document
 
 def test_a_resumed_build_encodes_only_what_is_missing(tmp_path, build, crew, single, documents):
     class Interrupted(type(crew)):
-        def run(self, job, tasks):
-            for number, done in enumerate(super().run(job, tasks)):
+        def run(self, job, tasks, advance):
+            for number, done in enumerate(super().run(job, tasks, advance)):
                 if number == 2:
                     raise KeyboardInterrupt
                 yield done
@@ -126,8 +126,8 @@ def test_a_resumed_build_encodes_only_what_is_missing(tmp_path, build, crew, sin
 
 def test_one_machine_goes_on_where_a_cluster_stopped(tmp_path, build, crew, single, documents):
     class Stopped(type(crew)):
-        def run(self, job, tasks):
-            yield from super().run(job, list(tasks)[:1])
+        def run(self, job, tasks, advance):
+            yield from super().run(job, list(tasks)[:1], advance)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -155,8 +155,8 @@ def test_a_cluster_does_not_go_on_where_one_machine_stopped(tmp_path, build, cre
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[:-1])])
 def test_a_segment_that_is_not_as_it_was_written_is_named_and_written_again(tmp_path, build, crew, single, damage):
     class OnBadStorage(type(crew)):
-        def run(self, job, tasks):
-            for number, info in super().run(job, tasks):
+        def run(self, job, tasks, advance):
+            for number, info in super().run(job, tasks, advance):
                 if number == 1:
                     damage(job.layout.array(job.layout.folder(info.name), "residuals"))
                 yield number, info
@@ -184,11 +184,11 @@ def test_a_full_disk_on_a_worker_is_one_error_and_leaves_nothing(tmp_path, build
 
 def test_a_slice_that_kills_every_worker_ends_the_build(tmp_path, build, crew, single):
     class Deadly(type(crew)):
-        def run(self, job, tasks):
+        def run(self, job, tasks, advance):
             first, *_ = tasks = list(tasks)
             for worker in range(4):
                 job.layout.attempt(first.name, f"host-{worker}").mkdir()
-            yield from super().run(job, tasks)
+            yield from super().run(job, tasks, advance)
 
     with pytest.raises(ClusterError, match="4 workers died while they encoded slice 0; give each more memory"):
         build(tmp_path / "x", Deadly(), codec=single.snapshot.codec)

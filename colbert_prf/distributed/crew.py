@@ -15,6 +15,9 @@ from colbert_prf.index.manifest import SegmentInfo
 
 __all__ = ["Crew"]
 
+CHECK_SECONDS = 300.0
+"""The longest wait for a machine to say whether it is like the driver; it may have to start a process for that."""
+
 
 @dataclass(frozen=True)
 class Crew:
@@ -66,8 +69,15 @@ class Crew:
         probe = self.ray.remote(num_cpus=0)(_fault)
         nodes = [node["NodeID"] for node in self.ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         pinned = [NodeAffinitySchedulingStrategy(node, soft=False) for node in nodes]
-        faults = [probe.options(scheduling_strategy=strategy).remote(job) for strategy in pinned]
-        for fault in self.ray.get(faults):
+        answers = [probe.options(scheduling_strategy=strategy).remote(job) for strategy in pinned]
+        try:
+            faults = self.ray.get(answers, timeout=CHECK_SECONDS)
+        except self.ray.exceptions.RayError as error:
+            raise ClusterError(
+                f"a machine of the cluster cannot run colbert-prf: {_reason(error)}; install the version of the driver "
+                "on all machines, in the environment that runs `ray start`"
+            ) from error
+        for fault in faults:
             if fault is not None:
                 raise fault
 

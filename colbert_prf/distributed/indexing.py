@@ -41,8 +41,9 @@ from colbert_prf.storage.store import IdCheck
 
 __all__ = ["add_documents", "create_index"]
 
-SAVE_SECONDS = 5.0
-"""The state of a build is written at most so often: that of a billion passages is large."""
+SAVE_SECONDS, SAVE_SHARE = 5.0, 0.02
+"""The state of a build is written at most so often, and takes at most this share of the time: that of a billion
+passages is large."""
 
 
 def create_index(
@@ -155,12 +156,13 @@ class ClusterBuilder(Builder):
         self._sample: dict[int, SegmentInfo] = {}
         self._crew = crew
         self._size = size
-        self._saved = monotonic()
+        self._next_save = 0.0
 
     @property
     def is_begun(self) -> bool:
-        """Whether a worker has finished a segment."""
-        return any(self.layout.building.glob("segment-*.json"))
+        """Whether a codec has been trained, or a worker has finished a segment."""
+        has_trained = self.options.codec is None and self.state.codec is not None
+        return has_trained or any(self.layout.building.glob("segment-*.json"))
 
     def run(self, documents: Iterable[Document], encoder: Encoder | None) -> None:
         """Slice, sample, train, and have every slice encoded that is not yet done."""
@@ -207,7 +209,7 @@ class ClusterBuilder(Builder):
             with progress_bar("Encoding", total=_num_documents(slices), shown=self.options.progress) as advance:
                 for number, info in written_segments(self._crew, self._job(check, codec), tasks, codec, advance):
                     segments[number] = info
-                    if monotonic() - self._saved >= SAVE_SECONDS:
+                    if monotonic() >= self._next_save:
                         self._save_segments(segments)
         finally:
             self._save_segments(segments)
@@ -218,9 +220,10 @@ class ClusterBuilder(Builder):
 
     def _save_segments(self, segments: dict[int, SegmentInfo]) -> None:
         """Write the segments before the first gap to the state, from which one machine can go on as well."""
+        started = monotonic()
         done = takewhile(segments.__contains__, count())
         self._save(segments=tuple(segments[number] for number in done))
-        self._saved = monotonic()
+        self._next_save = monotonic() + max(SAVE_SECONDS, (monotonic() - started) / SAVE_SHARE)
 
     def _refuse_other_build(self) -> None:
         if self.state.chunks or not all(re.search("-[0-9a-f]{16}$", info.name) for info in self.state.segments):

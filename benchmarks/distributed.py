@@ -102,6 +102,7 @@ def build(arguments: argparse.Namespace, workers: int | None, path: Path) -> Fig
                     path, passages, workers=workers, passages_per_segment=size, encoder=encoder, progress=False
                 )
 
+        through_ray(path.with_name("warm-up"), passages[:1])  # imports, and compiled kernels in memory
         start = timed(lambda: through_ray(path.with_name("start"), passages[:1]))
         seconds = timed(lambda: through_ray(path, passages))
     info = Index.open(path).info()

@@ -24,18 +24,16 @@ from colbert_prf.encoder import Encoder
 from colbert_prf.errors import ClusterError, ColbertPrfError, IndexMismatchError, MissingExtraError, ModelError
 from colbert_prf.index.batch import Batch, batches_of
 from colbert_prf.index.documents import Document, split_documents
-from colbert_prf.index.manifest import FORMAT_VERSION, CodecInfo, SegmentInfo, Settings
+from colbert_prf.index.manifest import CodecInfo, SegmentInfo, Settings
 from colbert_prf.index.model import load_model
 from colbert_prf.index.segment_writer import SegmentWriter, compress
 from colbert_prf.index.snapshot import open_codec
 from colbert_prf.storage.durable import sync_folder
 from colbert_prf.storage.files import storage_errors
-from colbert_prf.storage.json_form import write_json
 from colbert_prf.storage.layout import IndexLayout
 
-__all__ = ["SEGMENT_KIND", "Job", "Outcome", "SliceEncoder", "Task"]
+__all__ = ["Job", "Outcome", "SliceEncoder", "Task"]
 
-SEGMENT_KIND = "colbert-prf finished segment"
 MOST_ATTEMPTS = 4
 """Ray gives the task of a dead worker to another; a task that kills every worker must end."""
 
@@ -171,10 +169,8 @@ class SliceEncoder:
         except OSError:  # another attempt was faster, or its worker ended before it could say so
             if not folder.is_dir():
                 raise
-            shutil.rmtree(attempt)
+            shutil.rmtree(attempt, ignore_errors=True)
         sync_folder(folder.parent)
-        if self._codec:
-            write_json(layout.finished(task.name), info, kind=SEGMENT_KIND, version=FORMAT_VERSION)
         return info
 
     def _batches(self, task: Task) -> Iterator[Batch]:

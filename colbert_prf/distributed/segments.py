@@ -7,16 +7,18 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from colbert_prf.distributed.crew import Crew
-from colbert_prf.distributed.encoding import SEGMENT_KIND, Job, Task
+from colbert_prf.distributed.encoding import Job, Task
 from colbert_prf.distributed.slices import Slice
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.index.codec import Codec
 from colbert_prf.index.manifest import FORMAT_VERSION, CodecInfo, SegmentInfo, Settings
 from colbert_prf.index.segment import Segment
-from colbert_prf.storage.json_form import read_json
+from colbert_prf.storage.json_form import read_json, write_json
 from colbert_prf.storage.layout import IndexLayout
 
 __all__ = ["segment_tasks", "written_segments"]
+
+KIND = "colbert-prf finished segment"
 
 
 def segment_tasks(
@@ -74,6 +76,7 @@ def written_segments(
             remaining.append(task)
     for number, info in crew.run(job, remaining, advance):
         _check(job.layout, info, codec)
+        write_json(job.layout.finished(info.name), info, kind=KIND, version=FORMAT_VERSION)
         yield number, info
 
 
@@ -82,7 +85,7 @@ def _finished(layout: IndexLayout, task: Task, codec: Codec) -> SegmentInfo | No
     path = layout.finished(task.name)
     if not path.exists():
         return None
-    info = read_json(path, SegmentInfo, kind=SEGMENT_KIND, version=FORMAT_VERSION)
+    info = read_json(path, SegmentInfo, kind=KIND, version=FORMAT_VERSION)
     _check(layout, info, codec)
     return info
 

@@ -8,7 +8,6 @@ residuals and lists are opened by the shards alone.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +55,7 @@ class ShardedCollection(Catalogue[CatalogueSegment]):
         collection.asking = self.asking.without(lost)
         return collection
 
-    def _open_segments(self) -> Sequence[CatalogueSegment]:
+    def _open_segments(self) -> list[CatalogueSegment]:
         self.codec = open_codec(self.layout, self.manifest.codec, self.manifest.settings)
         segments = [CatalogueSegment.open(self.layout, info) for info in self.manifest.segments]
         for segment in segments:

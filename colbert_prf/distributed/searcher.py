@@ -136,7 +136,7 @@ class DistributedSearcher(Searcher):
         if self._owns_pool:
             self._close_transport()
 
-    def search(  # type: ignore[override]
+    def search(
         self, query: str | EncodedQuery, k: int | None = None, *, partial: bool | None = None, **options: Any
     ) -> Ranking:
         """Find the ``k`` best documents.

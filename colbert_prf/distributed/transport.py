@@ -82,6 +82,9 @@ class LocalTransport(Transport):
 class RayTransport(Transport):
     """Each shard is an actor, which Ray starts again where it has died; its questions are asked again.
 
+    Where the process is not connected to Ray, the first transport connects it, and disconnects it when it is closed: for
+    several transports put a :func:`~colbert_prf.distributed.cluster.connected` block around them.
+
     Parameters
     ----------
     folder
@@ -145,6 +148,8 @@ class RayTransport(Transport):
 
     def send(self, shard: int, method: str, *arguments: Any) -> Any:
         """Call a method of an actor."""
+        if not self._ray.is_initialized():  # or Ray would look for some other cluster by itself
+            return Lost("the connection to Ray is closed")
         try:
             return getattr(self.actors[shard], method).remote(*arguments)
         except self._ray.exceptions.RayError as error:
@@ -202,7 +207,7 @@ class RayTransport(Transport):
         self._ray.get(started)
 
     def _end(self) -> None:
-        for actor in self.actors:
+        for actor in self.actors if self._ray.is_initialized() else []:
             self._ray.kill(actor)
 
 

@@ -82,8 +82,8 @@ class LocalTransport(Transport):
 class RayTransport(Transport):
     """Each shard is an actor, which Ray starts again where it has died; its questions are asked again.
 
-    Where the process is not connected to Ray, the first transport connects it, and disconnects it when it is closed: for
-    several transports put a :func:`~colbert_prf.distributed.cluster.connected` block around them.
+    Where the process is not connected to Ray, the first transport connects it, and disconnects it when it is closed:
+    for several transports put a :func:`~colbert_prf.distributed.cluster.connected` block around them.
 
     Parameters
     ----------

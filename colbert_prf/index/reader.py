@@ -33,6 +33,10 @@ class CatalogueReader(Generic[CatalogueType]):
 
     _snapshot: CatalogueType
 
+    def info(self) -> IndexInfo:
+        """Describe the index in numbers."""
+        return describe(self._snapshot)
+
     @property
     def _settings(self) -> Settings:
         return self._snapshot.manifest.settings
@@ -99,10 +103,6 @@ class CatalogueReader(Generic[CatalogueType]):
 
 class IndexReader(CatalogueReader[Snapshot], StoredIndex[Snapshot]):
     """Reads one generation of an index."""
-
-    def info(self) -> IndexInfo:
-        """Describe the index in numbers."""
-        return describe(self._snapshot)
 
     @property
     def codec(self) -> Codec:

@@ -68,10 +68,13 @@ def test_answers_are_those_of_one_machine(folder):
             ("search", {"query": query, "method": "hybrid"}),
             ("explain", {"query": query, "doc_ids": ["pond", "carp"], "feedback": FEEDBACK}),
             ("expand", {"query": query, "feedback": FEEDBACK}),
+            ("plane", {"query": query, "feedback": FEEDBACK}),
         ):
             assert told(sharded, action, body) == told(alone, action, body)
-        one, other = (client.get("/v1/indexes/fish/documents/carp").json() for client in (alone, sharded))
-        assert other == one
+        for address in ("/documents/carp", "", "/documents/nowhere"):
+            one, other = (client.get(f"/v1/indexes/fish{address}").json() for client in (alone, sharded))
+            assert other == one
+        assert sharded.get("/metrics").status_code == 200
         answer = sharded.post(SEARCH, json={"query": query}).json()
         assert answer["results"][0]["shards"] == {"total": 2, "answered": 2}
         assert alone.post(SEARCH, json={"query": query}).json()["results"][0]["shards"] is None

@@ -40,7 +40,8 @@ class ShardedCollection(Catalogue[CatalogueSegment]):
     def connect(self, transport: Transport, timeout: float) -> None:
         """Divide the segments among the shards of a transport, and have these open the generation."""
         key = GenerationKey(self.manifest.generation, self.manifest.digest)
-        parts = tuple(divide(self.manifest, transport.num_shards))
+        sizes = [segment.num_vectors for segment in self.manifest.segments]
+        parts = tuple(divide(self.manifest, sizes, transport.num_shards))
         self.asking = Asking(transport, self.layout, key, parts, timeout)
         self._sums: dict[str, npt.NDArray[np.int64]] = {}
         self._kinds: list[dict[str, frozenset[int]]] | None = None

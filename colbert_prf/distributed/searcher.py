@@ -112,7 +112,7 @@ class DistributedSearcher(Searcher):
             transport = start_shards(path, shards, address=address, cpus=cpus, in_flight=in_flight)
         elif shards is not None and shards != transport.num_shards:
             raise InputError(f"shards is {shards}, the transport has {transport.num_shards}; leave shards out")
-        self._transport, self.partial, self.in_flight = transport, partial, in_flight
+        self.transport, self.partial, self.in_flight = transport, partial, in_flight
         self._lost: frozenset[int] = frozenset()
         try:
             sharded = ShardedIndex(path, transport, timeout=timeout, encoder=encoder)
@@ -124,7 +124,7 @@ class DistributedSearcher(Searcher):
     @property
     def num_shards(self) -> int:
         """How many shards there are."""
-        return self._transport.num_shards
+        return self.transport.num_shards
 
     def reload(self) -> None:
         """Search the newest generation from now on; searches under way end in theirs."""
@@ -245,7 +245,7 @@ class DistributedSearcher(Searcher):
 
     def _close_transport(self) -> None:
         if self._own_transport:
-            self._transport.close()
+            self.transport.close()
 
 
 def _allowed_positions(collection: ShardedCollection, allowed: Iterable[str] | None) -> Positions | None:

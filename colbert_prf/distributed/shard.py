@@ -18,7 +18,16 @@ from colbert_prf.baselines.lexical.index import FOLDER
 from colbert_prf.baselines.lexical.manifest import LexicalManifest
 from colbert_prf.baselines.lexical.snapshot import LexicalSnapshot
 from colbert_prf.distributed.lexical_shard import OpenLexicalShard
-from colbert_prf.distributed.messages import AskedPass, AskedQuery, Best, GenerationKey, More, NotOpen, Refusal
+from colbert_prf.distributed.messages import (
+    AskedPass,
+    AskedQuery,
+    Best,
+    GenerationKey,
+    More,
+    NotOpen,
+    Refusal,
+    writable,
+)
 from colbert_prf.distributed.recent import Recent
 from colbert_prf.errors import ClusterError, ColbertPrfError
 from colbert_prf.index.collection import DocumentVectors, NearTokens
@@ -201,7 +210,7 @@ class Shard:
         if opened is None:
             return NotOpen()
         try:
-            return getattr(opened, method)(*arguments)
+            return getattr(opened, method)(*writable(arguments))
         except ColbertPrfError as error:
             return Refusal(error)
 

@@ -102,6 +102,7 @@ def build(arguments: argparse.Namespace, workers: int | None, path: Path) -> Fig
                     path, passages, workers=workers, passages_per_segment=size, encoder=encoder, progress=False
                 )
 
+        through_ray(path.with_name("warm-up"), passages[:1])  # imports, and compiled kernels in memory
         start = timed(lambda: through_ray(path.with_name("start"), passages[:1]))
         seconds = timed(lambda: through_ray(path, passages))
     info = Index.open(path).info()
@@ -161,9 +162,8 @@ def print_model(builds: dict[str, Figures], driver: Figures) -> None:
     rate = ray["passages"] / (ray["seconds"] - ray["start"]) / available_cores()
     num_bytes = alone["bytes"] / alone["passages"]
     print(f"{rate:.1f} passages/s a core, {num_bytes:,.0f} bytes a passage, machines of {CORES} cores\n")
-    print(
-        "| passages | machines | driver alone, h | encoding, h | all, h | index a machine, GB |\n|---|---|---|---|---|---|"
-    )
+    print("| passages | machines | driver alone, h | encoding, h | all, h | index a machine, GB |")
+    print("|---|---|---|---|---|---|")
     for num_passages in PASSAGES:
         for machines in MACHINES:
             serial = num_passages / driver["passages/s"] + driver["train seconds"] + ray["start"]

@@ -29,6 +29,7 @@ DEFAULT_PORT = 6379
 LOCAL_OBJECT_STORE_BYTES = 256 << 20
 """The memory of a local cluster for texts between reading and encoding."""
 START_ADVICE = "start it with `ray start --head --port=6379`, and check the address, the port and the firewall"
+TOKEN_ADVICE = "a cluster that asks for a token answers only those who have it and RAY_AUTH_MODE=token"
 
 
 def require_ray(purpose: str) -> Any:
@@ -89,7 +90,8 @@ def connected(address: str | None = None, *, cpus: int | None = None) -> Iterato
         ray.init(**options)
     except (ConnectionError, RuntimeError, TimeoutError, ValueError, ray.exceptions.RayError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ClusterError(f"Ray cannot connect to {address or 'a local cluster'}: {reason}; {START_ADVICE}") from error
+        advice = f"{START_ADVICE}; {TOKEN_ADVICE}" if address else "look at its logs, /tmp/ray/session_latest/logs"
+        raise ClusterError(f"Ray cannot connect to {address or 'a local cluster'}: {reason}; {advice}") from error
     try:
         yield ray
     finally:

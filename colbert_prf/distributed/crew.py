@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from colbert_prf.distributed.encoding import Job, SliceEncoder, Task
+from colbert_prf.distributed.tally import followed
 from colbert_prf.errors import ClusterError, ColbertPrfError, InputError, require_positive
 from colbert_prf.index.manifest import SegmentInfo
 
 __all__ = ["Crew"]
+
+CHECK_SECONDS = 300.0
+"""The longest wait for a machine to say whether it is like the driver; it may have to start a process for that."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +69,24 @@ class Crew:
         probe = self.ray.remote(num_cpus=0)(_fault)
         nodes = [node["NodeID"] for node in self.ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         pinned = [NodeAffinitySchedulingStrategy(node, soft=False) for node in nodes]
-        faults = [probe.options(scheduling_strategy=strategy).remote(job) for strategy in pinned]
-        for fault in self.ray.get(faults):
+        answers = [probe.options(scheduling_strategy=strategy).remote(job) for strategy in pinned]
+        try:
+            faults = self.ray.get(answers, timeout=CHECK_SECONDS)
+        except self.ray.exceptions.RayError as error:
+            raise ClusterError(
+                f"a machine of the cluster cannot run colbert-prf: {_reason(error)}; install the version of the driver "
+                "on all machines, in the environment that runs `ray start`"
+            ) from error
+        for fault in faults:
             if fault is not None:
                 raise fault
 
-    def run(self, job: Job, tasks: Iterable[Task]) -> Iterator[tuple[int, SegmentInfo]]:
+    def run(
+        self, job: Job, tasks: Iterable[Task], advance: Callable[[int], object]
+    ) -> Iterator[tuple[int, SegmentInfo]]:
         """Do tasks, and yield the number and the segment of each when it is done, in any order.
+
+        ``advance`` is told about every second how many more documents the workers have taken, in another thread.
 
         Raises
         ------
@@ -85,10 +100,10 @@ class Crew:
         items = [{"task": task} for task in tasks]
         if not items:
             return
-        with _quiet(ray.data):
+        with _quiet(ray.data), followed(self.ray, advance) as tally:
             dataset = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
                 SliceEncoder,
-                fn_constructor_args=(job,),
+                fn_constructor_args=(replace(job, tally=tally),),
                 batch_size=1,
                 # A worker with one task at a time: the next is worth more in the hands of one that is free.
                 compute=ray.data.ActorPoolStrategy(

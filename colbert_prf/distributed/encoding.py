@@ -10,30 +10,30 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from colbert_prf.distributed.cluster import WorkerCheck
+from colbert_prf.distributed.sampling import encode_others, encoded_sample
 from colbert_prf.distributed.slices import read_slice
+from colbert_prf.distributed.tally import tallied
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import ClusterError, ColbertPrfError, IndexMismatchError, MissingExtraError, ModelError
 from colbert_prf.index.batch import Batch, batches_of
-from colbert_prf.index.documents import encode_documents, split_documents
-from colbert_prf.index.manifest import FORMAT_VERSION, CodecInfo, SegmentInfo, Settings
+from colbert_prf.index.documents import Document, split_documents
+from colbert_prf.index.manifest import CodecInfo, SegmentInfo, Settings
 from colbert_prf.index.model import load_model
 from colbert_prf.index.segment_writer import SegmentWriter, compress
 from colbert_prf.index.snapshot import open_codec
 from colbert_prf.storage.durable import sync_folder
 from colbert_prf.storage.files import storage_errors
-from colbert_prf.storage.json_form import write_json
 from colbert_prf.storage.layout import IndexLayout
 
-__all__ = ["SEGMENT_KIND", "Job", "Outcome", "SliceEncoder", "Task"]
+__all__ = ["Job", "Outcome", "SliceEncoder", "Task"]
 
-SEGMENT_KIND = "colbert-prf finished segment"
 MOST_ATTEMPTS = 4
 """Ray gives the task of a dead worker to another; a task that kills every worker must end."""
 
@@ -56,6 +56,8 @@ class Job:
         How a worker makes sure that it is like the driver.
     threads
         The number of texts that a worker encodes at once.
+    tally
+        The actor that is told how far a worker is; None if nobody looks.
     """
 
     layout: IndexLayout
@@ -64,6 +66,7 @@ class Job:
     split: bool
     check: WorkerCheck
     threads: int
+    tally: Any = None
 
 
 @dataclass(frozen=True)
@@ -74,18 +77,24 @@ class Task:
     ----------
     number
         Of the slice.
+    num_documents
+        The documents that are encoded.
     digest
         Of the slice.
     name
         The folder that is written.
     positions
         The documents of the slice that are encoded; all if left out.
+    sample
+        The chunk with those documents of the slice that are encoded already.
     """
 
     number: int
+    num_documents: int
     digest: str
     name: str
     positions: tuple[int, ...] | None = None
+    sample: SegmentInfo | None = None
 
 
 @dataclass(frozen=True)
@@ -160,17 +169,18 @@ class SliceEncoder:
         except OSError:  # another attempt was faster, or its worker ended before it could say so
             if not folder.is_dir():
                 raise
-            shutil.rmtree(attempt)
+            shutil.rmtree(attempt, ignore_errors=True)
         sync_folder(folder.parent)
-        if self._codec:
-            write_json(layout.finished(task.name), info, kind=SEGMENT_KIND, version=FORMAT_VERSION)
         return info
 
     def _batches(self, task: Task) -> Iterator[Batch]:
         job, codec = self._job, self._codec
-        documents = read_slice(job.layout, task.digest, task.positions)
+        documents: Iterable[Document] = read_slice(job.layout, task.digest, task.positions)
+        if job.tally is not None:
+            documents = tallied(documents, job.tally.add.remote)
         passages = split_documents(documents, job.settings.passages if job.split else None, self._encoder)
-        batches = batches_of(encode_documents(passages, self._encoder), job.settings)
+        encoded = encoded_sample(job.layout, task.sample) if task.sample else {}
+        batches = batches_of(encode_others(passages, encoded, self._encoder), job.settings)
         return (compress(batch, codec) for batch in batches) if codec else batches
 
 

@@ -21,8 +21,8 @@ from time import monotonic
 
 from colbert_prf.distributed.cluster import WorkerCheck, connected, shared_folder
 from colbert_prf.distributed.crew import Crew
-from colbert_prf.distributed.encoding import Job
-from colbert_prf.distributed.sampling import average_vectors, num_sampled_documents, sample_tasks
+from colbert_prf.distributed.encoding import Job, Task
+from colbert_prf.distributed.sampling import average_vectors, num_sampled_documents, sampled_positions
 from colbert_prf.distributed.segments import segment_tasks, written_segments
 from colbert_prf.distributed.slices import PASSAGES_PER_SEGMENT, Slice, write_slices
 from colbert_prf.encoder import Encoder
@@ -41,8 +41,9 @@ from colbert_prf.storage.store import IdCheck
 
 __all__ = ["add_documents", "create_index"]
 
-SAVE_SECONDS = 5.0
-"""The state of a build is written at most so often: that of a billion passages is large."""
+SAVE_SECONDS, SAVE_SHARE = 5.0, 0.02
+"""The state of a build is written at most so often, and takes at most this share of the time: that of a billion
+passages is large."""
 
 
 def create_index(
@@ -150,16 +151,18 @@ class ClusterBuilder(Builder):
 
     def __init__(self, crew: Crew, size: int, layout: IndexLayout, settings: Settings, options: BuildOptions) -> None:
         super().__init__(_absolute(layout), settings, options)
-        for attempt in self.layout.attempts():  # of an interrupted build
-            shutil.rmtree(attempt, ignore_errors=True)
+        for left in [*self.layout.attempts(), *self.layout.building.glob("sample-*")]:  # by an interrupted build
+            shutil.rmtree(left, ignore_errors=True)
+        self._sample: dict[int, SegmentInfo] = {}
         self._crew = crew
         self._size = size
-        self._saved = monotonic()
+        self._next_save = 0.0
 
     @property
     def is_begun(self) -> bool:
-        """Whether a worker has finished a segment."""
-        return any(self.layout.building.glob("segment-*.json"))
+        """Whether a codec has been trained, or a worker has finished a segment."""
+        has_trained = self.options.codec is None and self.state.codec is not None
+        return has_trained or any(self.layout.building.glob("segment-*.json"))
 
     def run(self, documents: Iterable[Document], encoder: Encoder | None) -> None:
         """Slice, sample, train, and have every slice encoded that is not yet done."""
@@ -186,30 +189,27 @@ class ClusterBuilder(Builder):
         average = average_vectors(self.layout, slices, self.settings, encoder)
         num_documents = _num_documents(slices)
         num_sampled = num_sampled_documents(num_documents, average, self.settings.bits)
-        tasks = list(sample_tasks(slices, num_sampled, seed=self.options.seed))
-        chunks: dict[int, SegmentInfo] = {}
+        drawn = sampled_positions(slices, num_sampled, seed=self.options.seed)
+        tasks = [
+            Task(part.number, len(positions), part.digest, f"sample-{part.digest}", positions)
+            for part, positions in drawn
+        ]
         with progress_bar("Encoding a sample", total=num_sampled, shown=self.options.progress) as advance:
-            for number, info in self._crew.run(self._job(check, None), tasks):
-                chunks[number] = info
-                advance(info.num_documents)
-        num_vectors = sum(info.num_vectors for info in chunks.values())
-        infos = [info for _, info in sorted(chunks.items())]
-        codec = self._trained_codec(infos, round(num_vectors * num_documents / num_sampled))
-        for info in infos:
-            shutil.rmtree(self.layout.chunk(info.name))
-        return codec
+            self._sample = dict(self._crew.run(self._job(check, None), tasks, advance))
+        infos = [info for _, info in sorted(self._sample.items())]
+        num_vectors = sum(info.num_vectors for info in infos)
+        return self._trained_codec(infos, round(num_vectors * num_documents / num_sampled))
 
     def _encode(self, slices: list[Slice], codec: Codec, check: WorkerCheck) -> None:
         """Have the segments written that are not there yet, and note all of them in the state."""
         assert self.state.codec is not None
-        tasks = segment_tasks(slices, self.settings, self.state.codec, generation=GENERATION)
+        tasks = segment_tasks(slices, self.settings, self.state.codec, generation=GENERATION, sample=self._sample)
         segments: dict[int, SegmentInfo] = {}
         try:
             with progress_bar("Encoding", total=_num_documents(slices), shown=self.options.progress) as advance:
-                for number, info in written_segments(self._crew, self._job(check, codec), tasks, codec):
+                for number, info in written_segments(self._crew, self._job(check, codec), tasks, codec, advance):
                     segments[number] = info
-                    advance(slices[number].num_documents)
-                    if monotonic() - self._saved >= SAVE_SECONDS:
+                    if monotonic() >= self._next_save:
                         self._save_segments(segments)
         finally:
             self._save_segments(segments)
@@ -220,9 +220,10 @@ class ClusterBuilder(Builder):
 
     def _save_segments(self, segments: dict[int, SegmentInfo]) -> None:
         """Write the segments before the first gap to the state, from which one machine can go on as well."""
+        started = monotonic()
         done = takewhile(segments.__contains__, count())
         self._save(segments=tuple(segments[number] for number in done))
-        self._saved = monotonic()
+        self._next_save = monotonic() + max(SAVE_SECONDS, (monotonic() - started) / SAVE_SHARE)
 
     def _refuse_other_build(self) -> None:
         if self.state.chunks or not all(re.search("-[0-9a-f]{16}$", info.name) for info in self.state.segments):
@@ -245,11 +246,8 @@ def _write_added(
             slices = list(write_slices(layout, documents, size))
             generation = manifest.generation + 1
             tasks = segment_tasks(slices, manifest.settings, manifest.codec, generation=generation)
-            segments: dict[int, SegmentInfo] = {}
             with progress_bar("Encoding", total=_num_documents(slices), shown=progress) as advance:
-                for number, info in written_segments(crew, job, tasks, snapshot.codec):
-                    segments[number] = info
-                    advance(info.num_documents)
+                segments = dict(written_segments(crew, job, tasks, snapshot.codec, advance))
         return [info for _, info in sorted(segments.items())]
     finally:
         shutil.rmtree(layout.building, ignore_errors=True)

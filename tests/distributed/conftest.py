@@ -58,13 +58,16 @@ class CrewOfOne:
         if (fault := SliceEncoder(job).fault) is not None:
             raise fault
 
-    def run(self, job: Job, tasks: Iterable[Task]) -> Iterator[tuple[int, SegmentInfo]]:
+    def run(
+        self, job: Job, tasks: Iterable[Task], advance: Callable[[int], object]
+    ) -> Iterator[tuple[int, SegmentInfo]]:
         encoder = SliceEncoder(job)
         for task in tasks:
             outcome = encoder.outcome(task)
             if isinstance(outcome.result, ColbertPrfError):
                 raise outcome.result
             self.done.append(task.name)
+            advance(task.num_documents)
             yield outcome.number, outcome.result
 
 

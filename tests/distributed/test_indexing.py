@@ -9,8 +9,9 @@ from functools import partial
 import pytest
 
 from colbert_prf import Index, Passages
-from colbert_prf.distributed import create_index
+from colbert_prf.distributed import create_index, indexing
 from colbert_prf.distributed.indexing import ClusterBuilder, _write_added
+from colbert_prf.encoder.onnx import OnnxEncoder
 from colbert_prf.errors import ClusterError, IndexFormatError, IndexMismatchError, InputError, StorageError
 from colbert_prf.index import batch, segment_writer
 from colbert_prf.storage.arrays import ArrayWriter
@@ -60,6 +61,26 @@ def test_documents_are_added_and_replaced_by_workers(tmp_path, crew, documents, 
     assert segments(index) == segments(single)
 
 
+def test_no_document_is_encoded_twice_not_even_one_of_the_sample(tmp_path, build, crew, documents, single, monkeypatch):
+    def noted(self, text):
+        texts.append(text)
+        return encode(self, text)
+
+    texts: list[str] = []
+    encode = OnnxEncoder._document
+    monkeypatch.setattr(OnnxEncoder, "_document", noted)
+    monkeypatch.setattr(indexing, "num_sampled_documents", lambda *given: 25)
+    index = build(tmp_path / "x", crew, passages=Passages(12))
+    assert [name.startswith("sample-") for name in crew.done] == [True] * 3 + [False] * 3
+    assert len(texts) == len(set(texts)) == index.num_documents > 60
+    assert index.snapshot.manifest.codec.trained_for == pytest.approx(index.num_vectors, rel=0.2)
+    index.verify()
+    codec = index.snapshot.codec
+    alone = Index.create(tmp_path / "y", documents, codec=codec, passages=Passages(12), progress=False)
+    index.merge()
+    assert segments(index) == segments(alone)
+
+
 def test_each_segment_is_what_one_machine_makes_of_its_documents(tmp_path, build, crew, documents, single):
     codec = single.snapshot.codec
     index = build(tmp_path / "x", crew, codec=codec)
@@ -81,8 +102,8 @@ def test_long_documents_are_split_by_the_workers(tmp_path, build, crew, document
 
 def test_a_resumed_build_encodes_only_what_is_missing(tmp_path, build, crew, single, documents):
     class Interrupted(type(crew)):
-        def run(self, job, tasks):
-            for number, done in enumerate(super().run(job, tasks)):
+        def run(self, job, tasks, advance):
+            for number, done in enumerate(super().run(job, tasks, advance)):
                 if number == 2:
                     raise KeyboardInterrupt
                 yield done
@@ -95,7 +116,7 @@ def test_a_resumed_build_encodes_only_what_is_missing(tmp_path, build, crew, sin
     with pytest.raises(StorageError, match="there is an interrupted build; continue it with resume=True"):
         build(tmp_path / "x", crew, codec=codec)
     resumed = build(tmp_path / "x", crew, codec=codec, resume=True)
-    assert len(crew.done) == 0  # the third was written, and only its outcome was lost
+    assert len(crew.done) == 1  # the third, which the driver had not heard of
     fresh = build(tmp_path / "y", type(crew)(), codec=codec)
     assert resumed.snapshot.manifest == fresh.snapshot.manifest
     assert sorted(entry.name for entry in (tmp_path / "x").iterdir()) == sorted(
@@ -105,8 +126,8 @@ def test_a_resumed_build_encodes_only_what_is_missing(tmp_path, build, crew, sin
 
 def test_one_machine_goes_on_where_a_cluster_stopped(tmp_path, build, crew, single, documents):
     class Stopped(type(crew)):
-        def run(self, job, tasks):
-            yield from super().run(job, list(tasks)[:1])
+        def run(self, job, tasks, advance):
+            yield from super().run(job, list(tasks)[:1], advance)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -134,8 +155,8 @@ def test_a_cluster_does_not_go_on_where_one_machine_stopped(tmp_path, build, cre
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[:-1])])
 def test_a_segment_that_is_not_as_it_was_written_is_named_and_written_again(tmp_path, build, crew, single, damage):
     class OnBadStorage(type(crew)):
-        def run(self, job, tasks):
-            for number, info in super().run(job, tasks):
+        def run(self, job, tasks, advance):
+            for number, info in super().run(job, tasks, advance):
                 if number == 1:
                     damage(job.layout.array(job.layout.folder(info.name), "residuals"))
                 yield number, info
@@ -163,11 +184,11 @@ def test_a_full_disk_on_a_worker_is_one_error_and_leaves_nothing(tmp_path, build
 
 def test_a_slice_that_kills_every_worker_ends_the_build(tmp_path, build, crew, single):
     class Deadly(type(crew)):
-        def run(self, job, tasks):
+        def run(self, job, tasks, advance):
             first, *_ = tasks = list(tasks)
             for worker in range(4):
                 job.layout.attempt(first.name, f"host-{worker}").mkdir()
-            yield from super().run(job, tasks)
+            yield from super().run(job, tasks, advance)
 
     with pytest.raises(ClusterError, match="4 workers died while they encoded slice 0; give each more memory"):
         build(tmp_path / "x", Deadly(), codec=single.snapshot.codec)

@@ -204,7 +204,12 @@ class RayTransport(Transport):
                 f"{len(waiting)} of {len(ready)} shards did not start within {START_SECONDS:g} seconds; {free:g} CPUs "
                 "are free: end other work of the cluster, or give smaller cpus"
             )
-        self._ray.get(started)
+        try:
+            self._ray.get(started)
+        except self._ray.exceptions.RayError as error:
+            raise ClusterError(
+                f"a shard cannot start: {_first_line(error)}; install colbert-prf in one version on all machines"
+            ) from error
 
     def _end(self) -> None:
         for actor in self.actors if self._ray.is_initialized() else []:

@@ -8,13 +8,15 @@ residuals and lists are opened by the shards alone.
 from __future__ import annotations
 
 import copy
+from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.distributed.asking import Asking
+from colbert_prf.distributed.candidates import ShardedScorer
 from colbert_prf.distributed.division import divide
-from colbert_prf.distributed.messages import GenerationKey
+from colbert_prf.distributed.messages import AskedQuery, GenerationKey
 from colbert_prf.distributed.transport import Transport
 from colbert_prf.index.catalogue import Catalogue, CatalogueSegment
 from colbert_prf.index.collection import DocumentVectors, NearTokens
@@ -115,6 +117,10 @@ class ShardedCollection(Catalogue[CatalogueSegment]):
     def centroid_frequencies(self) -> npt.NDArray[np.int64]:
         """The number of live documents with each centroid; the first access reads all lists."""
         return self._summed("centroid_frequencies")
+
+    def scorer_of(self, query: EncodedQuery, threads: int | None = None) -> ShardedScorer:
+        """Compare documents of all shards with a query, on so many threads each."""
+        return ShardedScorer(self.asking, AskedQuery(uuid4().hex, query, threads))
 
     def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:
         """Score every position exactly, on decoded vectors; minus infinity if deleted."""

@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
-from uuid import uuid4
 
 import numpy as np
 
 from colbert_prf.distributed.asking import OutdatedError
-from colbert_prf.distributed.candidates import ShardedCandidates, ShardedScorer
+from colbert_prf.distributed.candidates import ShardedCandidates
 from colbert_prf.distributed.collection import ShardedCollection
 from colbert_prf.distributed.index import ShardedIndex
-from colbert_prf.distributed.messages import AskedPass, AskedQuery
+from colbert_prf.distributed.messages import AskedPass
 from colbert_prf.distributed.transport import Transport, start_shards
 from colbert_prf.encoder import Encoder
 from colbert_prf.encoder.ordered import ordered_map
@@ -227,7 +226,7 @@ class DistributedSearcher(Searcher):
         if isinstance(options.where, Filter):
             collection.check_fields(options.where)
         positions = _allowed_positions(collection, allowed)
-        scorer = ShardedScorer(collection.asking, AskedQuery(uuid4().hex, query, options.threads))
+        scorer = collection.scorer_of(query, options.threads)
 
         def begin(k: int, early: int) -> FirstPass:
             budget = options.budget(k, collection.manifest.num_vectors, collection.num_positions)

@@ -13,9 +13,9 @@ import numpy as np
 from colbert_prf.distributed.messages import GenerationKey, NotOpen, Refusal
 from colbert_prf.distributed.transport import Lost, Transport
 from colbert_prf.errors import ShardError, StorageError
-from colbert_prf.index.manifest import Manifest
 from colbert_prf.search.scorer import Positions
 from colbert_prf.storage.layout import IndexLayout
+from colbert_prf.storage.manifest import Manifest
 from colbert_prf.version import __version__
 
 __all__ = ["Asking", "OutdatedError"]
@@ -112,7 +112,7 @@ class Asking:
             self.collected(sent)
         except StorageError:
             # What a writer has removed is no damage.
-            if Manifest.read(self.layout.manifest).digest != self.key.digest:
+            if type(self.parts[0]).read(self.layout.manifest).digest != self.key.digest:
                 raise OutdatedError from None
             raise
 

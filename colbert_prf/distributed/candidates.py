@@ -116,10 +116,14 @@ class ShardedScorer(Scorer):
 
 @dataclass(eq=False)
 class Seen:
-    """The candidates that shards have told of; those they have not have no approximate score above ``bound``."""
+    """The candidates that shards have told of; those they have not have no approximate score above ``bound``.
+
+    ``rare`` are those with the rarest tokens, once the shards have told.
+    """
 
     documents: ScoredDocuments = NOTHING
     bound: float = math.inf
+    rare: ScoredDocuments | None = None
 
     def add(self, documents: ScoredDocuments) -> None:
         """Add documents."""
@@ -147,7 +151,6 @@ class ShardedCandidates(Candidates):
     original: ShardedScorer
     added: ShardedScorer | None = None
     seen: Seen = field(default_factory=Seen)
-    rare: list[ScoredDocuments] = field(default_factory=list)
 
     @property
     def scorer(self) -> Scorer:
@@ -173,15 +176,15 @@ class ShardedCandidates(Candidates):
         self.original.exact.add(found.positions, _concatenated([answer.exact for answer in parts]))
         self.original.exact.add(rare.positions, _concatenated([answer.exact_rare for answer in parts]))
         rows = heaviest(_concatenated([answer.rarities for answer in parts]), rare.scores)
-        self.rare[:] = [ScoredDocuments(rare.positions[rows], rare.scores[rows])]
+        self.seen.rare = ScoredDocuments(rare.positions[rows], rare.scores[rows])
         self.seen.add(found.union(rare))
         self.seen.bound = max((answer.bound for answer in parts), default=-math.inf)
         return _best_of(found, count)
 
     def with_rare_tokens(self) -> ScoredDocuments:
         """Those with the rarest tokens of the query, which came with the best."""
-        assert self.rare, "the best candidates come first"
-        return self.rare[0]
+        assert self.seen.rare is not None, "the best candidates come first"
+        return self.seen.rare
 
     def at_least(self, score: float, *, besides: Positions, most: int | None = None) -> ScoredDocuments:
         """Those of at least an approximate score, except some."""

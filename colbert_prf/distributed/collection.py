@@ -8,13 +8,15 @@ residuals and lists are opened by the shards alone.
 from __future__ import annotations
 
 import copy
+from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.distributed.asking import Asking
+from colbert_prf.distributed.candidates import ShardedScorer
 from colbert_prf.distributed.division import divide
-from colbert_prf.distributed.messages import GenerationKey
+from colbert_prf.distributed.messages import AskedQuery, GenerationKey
 from colbert_prf.distributed.transport import Transport
 from colbert_prf.index.catalogue import Catalogue, CatalogueSegment
 from colbert_prf.index.collection import DocumentVectors, NearTokens
@@ -40,7 +42,8 @@ class ShardedCollection(Catalogue[CatalogueSegment]):
     def connect(self, transport: Transport, timeout: float) -> None:
         """Divide the segments among the shards of a transport, and have these open the generation."""
         key = GenerationKey(self.manifest.generation, self.manifest.digest)
-        parts = tuple(divide(self.manifest, transport.num_shards))
+        sizes = [segment.num_vectors for segment in self.manifest.segments]
+        parts = tuple(divide(self.manifest, sizes, transport.num_shards))
         self.asking = Asking(transport, self.layout, key, parts, timeout)
         self._sums: dict[str, npt.NDArray[np.int64]] = {}
         self._kinds: list[dict[str, frozenset[int]]] | None = None
@@ -114,6 +117,10 @@ class ShardedCollection(Catalogue[CatalogueSegment]):
     def centroid_frequencies(self) -> npt.NDArray[np.int64]:
         """The number of live documents with each centroid; the first access reads all lists."""
         return self._summed("centroid_frequencies")
+
+    def scorer_of(self, query: EncodedQuery, threads: int | None = None) -> ShardedScorer:
+        """Compare documents of all shards with a query, on so many threads each."""
+        return ShardedScorer(self.asking, AskedQuery(uuid4().hex, query, threads))
 
     def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:
         """Score every position exactly, on decoded vectors; minus infinity if deleted."""

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
 from colbert_prf.errors import InputError, whole_number
 from colbert_prf.index.manifest import Manifest
+from colbert_prf.storage import manifest as storage_manifest
 
 __all__ = ["check_division", "divide"]
 
 
-def divide(manifest: Manifest, num_shards: int) -> list[Manifest]:
-    """Divide a generation into runs of neighbouring segments with about the same number of vectors.
+ManifestType = TypeVar("ManifestType", bound=storage_manifest.Manifest)
+
+
+def divide(manifest: ManifestType, sizes: Sequence[int], num_shards: int) -> list[ManifestType]:
+    """Divide a generation into runs of neighbouring segments of about the same size.
 
     Neighbours stay together, so that the positions of the shards follow one another. With fewer segments than shards
     the last shards have none.
@@ -23,6 +29,8 @@ def divide(manifest: Manifest, num_shards: int) -> list[Manifest]:
     ----------
     manifest
         The generation.
+    sizes
+        Of its segments.
     num_shards
         How many runs.
 
@@ -31,8 +39,7 @@ def divide(manifest: Manifest, num_shards: int) -> list[Manifest]:
     list
         The generation of each shard: the same but for its segments.
     """
-    sizes = [max(1, segment.num_vectors) for segment in manifest.segments]
-    ends = np.cumsum([0, *sizes])
+    ends = np.cumsum([0, *(max(1, size) for size in sizes)])
     bounds = [0]
     for shard in range(1, num_shards):
         wanted = int(np.abs(ends - ends[-1] * shard / num_shards).argmin())

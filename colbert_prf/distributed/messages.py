@@ -6,7 +6,9 @@ as if it had been there all the time.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from colbert_prf.search.arguments import Predicate
 from colbert_prf.search.budget import Budget
@@ -15,7 +17,7 @@ from colbert_prf.search.scorer import Positions, ScoredDocuments, Scores
 from colbert_prf.search.shortlist import RareTokens
 from colbert_prf.types import EncodedQuery
 
-__all__ = ["AskedPass", "AskedQuery", "Best", "GenerationKey", "More", "NotOpen", "Refusal"]
+__all__ = ["AskedPass", "AskedQuery", "Best", "GenerationKey", "More", "NotOpen", "Refusal", "writable"]
 
 
 class GenerationKey(NamedTuple):
@@ -83,3 +85,24 @@ class Refusal(NamedTuple):
     """The answer of a shard that finds something wrong."""
 
     error: Exception
+
+
+def writable(value: Any) -> Any:
+    """A message whose arrays may be written to.
+
+    Ray hands out arrays that may not, for which Numba would compile every kernel once more.
+
+    >>> array = np.arange(3)
+    >>> array.flags.writeable = False
+    >>> copied = writable(More(ScoredDocuments(array, array), array))
+    >>> copied.documents.positions.flags.writeable, copied.values.tolist()
+    (True, [0, 1, 2])
+    """
+    if isinstance(value, np.ndarray):
+        return value if value.flags.writeable else value.copy()
+    if isinstance(value, EncodedQuery):
+        return EncodedQuery(writable(value.token_ids), writable(value.vectors), writable(value.weights))
+    if isinstance(value, tuple):
+        parts = [writable(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value

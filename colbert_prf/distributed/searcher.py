@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
-from uuid import uuid4
 
 import numpy as np
 
 from colbert_prf.distributed.asking import OutdatedError
-from colbert_prf.distributed.candidates import ShardedCandidates, ShardedScorer
+from colbert_prf.distributed.candidates import ShardedCandidates
 from colbert_prf.distributed.collection import ShardedCollection
 from colbert_prf.distributed.index import ShardedIndex
-from colbert_prf.distributed.messages import AskedPass, AskedQuery
+from colbert_prf.distributed.messages import AskedPass
 from colbert_prf.distributed.transport import Transport, start_shards
 from colbert_prf.encoder import Encoder
 from colbert_prf.encoder.ordered import ordered_map
@@ -112,7 +111,7 @@ class DistributedSearcher(Searcher):
             transport = start_shards(path, shards, address=address, cpus=cpus, in_flight=in_flight)
         elif shards is not None and shards != transport.num_shards:
             raise InputError(f"shards is {shards}, the transport has {transport.num_shards}; leave shards out")
-        self._transport, self.partial, self.in_flight = transport, partial, in_flight
+        self.transport, self.partial, self.in_flight = transport, partial, in_flight
         self._lost: frozenset[int] = frozenset()
         try:
             sharded = ShardedIndex(path, transport, timeout=timeout, encoder=encoder)
@@ -124,7 +123,7 @@ class DistributedSearcher(Searcher):
     @property
     def num_shards(self) -> int:
         """How many shards there are."""
-        return self._transport.num_shards
+        return self.transport.num_shards
 
     def reload(self) -> None:
         """Search the newest generation from now on; searches under way end in theirs."""
@@ -227,7 +226,7 @@ class DistributedSearcher(Searcher):
         if isinstance(options.where, Filter):
             collection.check_fields(options.where)
         positions = _allowed_positions(collection, allowed)
-        scorer = ShardedScorer(collection.asking, AskedQuery(uuid4().hex, query, options.threads))
+        scorer = collection.scorer_of(query, options.threads)
 
         def begin(k: int, early: int) -> FirstPass:
             budget = options.budget(k, collection.manifest.num_vectors, collection.num_positions)
@@ -245,7 +244,7 @@ class DistributedSearcher(Searcher):
 
     def _close_transport(self) -> None:
         if self._own_transport:
-            self._transport.close()
+            self.transport.close()
 
 
 def _allowed_positions(collection: ShardedCollection, allowed: Iterable[str] | None) -> Positions | None:

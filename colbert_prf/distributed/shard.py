@@ -6,7 +6,6 @@ whole collection comes with the question.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
@@ -15,7 +14,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from colbert_prf.distributed.messages import AskedPass, AskedQuery, Best, GenerationKey, More, NotOpen, Refusal
+from colbert_prf.baselines.lexical.index import FOLDER
+from colbert_prf.baselines.lexical.manifest import LexicalManifest
+from colbert_prf.baselines.lexical.snapshot import LexicalSnapshot
+from colbert_prf.distributed.lexical_shard import OpenLexicalShard
+from colbert_prf.distributed.messages import (
+    AskedPass,
+    AskedQuery,
+    Best,
+    GenerationKey,
+    More,
+    NotOpen,
+    Refusal,
+    writable,
+)
 from colbert_prf.distributed.recent import Recent
 from colbert_prf.errors import ClusterError, ColbertPrfError
 from colbert_prf.index.collection import DocumentVectors, NearTokens
@@ -174,32 +186,38 @@ class Shard:
     def __init__(self, folder: str, threads: int = 1) -> None:
         self._layout = IndexLayout(Path(folder))
         self._workers: Workers = {"threads": threads, "executor": ThreadPoolExecutor(max(1, threads - 1))}
-        self._open: OrderedDict[GenerationKey, OpenShard] = OrderedDict()
+        self._open: dict[GenerationKey, OpenShard | OpenLexicalShard] = {}
         self._lock = Lock()
 
-    def open(self, key: GenerationKey, part: Manifest, version: str) -> Refusal | None:
+    def open(self, key: GenerationKey, part: Manifest | LexicalManifest, version: str) -> Refusal | None:
         """Open a generation, if it is not open: ``part`` names the segments of this shard."""
         try:
             self._check_version(version)
             with self._lock:
                 if key not in self._open:
-                    self._open[key] = OpenShard(Snapshot(self._layout, part), self._workers)
-                    while len(self._open) > OPEN_GENERATIONS:
-                        self._open.popitem(last=False)
+                    opened = self._open[key] = self._opened(part)
+                    alike = [other for other, there in self._open.items() if type(there) is type(opened)]
+                    for outdated in alike[:-OPEN_GENERATIONS]:
+                        del self._open[outdated]
         except ColbertPrfError as error:
             return Refusal(error)
         return None
 
     def answer(self, key: GenerationKey, method: str, arguments: tuple[Any, ...]) -> Any:
-        """What a method of :class:`OpenShard` returns; :class:`Refusal` or :class:`NotOpen` instead of an error."""
+        """What a method of the open generation returns; :class:`Refusal` or :class:`NotOpen` instead of an error."""
         with self._lock:
             opened = self._open.get(key)
         if opened is None:
             return NotOpen()
         try:
-            return getattr(opened, method)(*arguments)
+            return getattr(opened, method)(*writable(arguments))
         except ColbertPrfError as error:
             return Refusal(error)
+
+    def _opened(self, part: Manifest | LexicalManifest) -> OpenShard | OpenLexicalShard:
+        if isinstance(part, LexicalManifest):
+            return OpenLexicalShard(LexicalSnapshot(IndexLayout(self._layout.path / FOLDER), part))
+        return OpenShard(Snapshot(self._layout, part), self._workers)
 
     def _check_version(self, version: str) -> None:
         if version != __version__:

@@ -82,6 +82,9 @@ class LocalTransport(Transport):
 class RayTransport(Transport):
     """Each shard is an actor, which Ray starts again where it has died; its questions are asked again.
 
+    Where the process is not connected to Ray, the first transport connects it, and disconnects it when it is closed:
+    for several transports put a :func:`~colbert_prf.distributed.cluster.connected` block around them.
+
     Parameters
     ----------
     folder
@@ -145,6 +148,8 @@ class RayTransport(Transport):
 
     def send(self, shard: int, method: str, *arguments: Any) -> Any:
         """Call a method of an actor."""
+        if not self._ray.is_initialized():  # or Ray would look for some other cluster by itself
+            return Lost("the connection to Ray is closed")
         try:
             return getattr(self.actors[shard], method).remote(*arguments)
         except self._ray.exceptions.RayError as error:
@@ -199,10 +204,15 @@ class RayTransport(Transport):
                 f"{len(waiting)} of {len(ready)} shards did not start within {START_SECONDS:g} seconds; {free:g} CPUs "
                 "are free: end other work of the cluster, or give smaller cpus"
             )
-        self._ray.get(started)
+        try:
+            self._ray.get(started)
+        except self._ray.exceptions.RayError as error:
+            raise ClusterError(
+                f"a shard cannot start: {_first_line(error)}; install colbert-prf in one version on all machines"
+            ) from error
 
     def _end(self) -> None:
-        for actor in self.actors:
+        for actor in self.actors if self._ray.is_initialized() else []:
             self._ray.kill(actor)
 
 

@@ -17,6 +17,7 @@ from colbert_prf.index.manifest import DeletionInfo, Manifest, SegmentInfo
 from colbert_prf.index.passages import Passages
 from colbert_prf.index.segment_writer import token_dtype
 from colbert_prf.storage.array_specs import ArraySpec
+from colbert_prf.storage.arrays import ArrayInfo
 from colbert_prf.storage.blobs import blob_specs
 from colbert_prf.storage.identifiers import identifier_specs
 from colbert_prf.storage.layout import IndexLayout
@@ -57,7 +58,9 @@ class CatalogueSegment(StoredSegment):
         """Open these files of a segment alone; the others need not even exist here."""
         specs = catalogue_specs(info)
         files = {name: file for name, file in info.files.items() if name in specs}
-        return cls(layout, layout.folder(info.name), replace(info, files=files), specs)
+        segment = cls(layout, layout.folder(info.name), replace(info, files=files), specs)
+        segment.info = info
+        return segment
 
     def tokens(self, rows: slice | npt.NDArray[Any]) -> TokenIds:
         """Read the tokens of some vectors, and check that they occur in the segment."""
@@ -106,6 +109,12 @@ class Catalogue(StoredSnapshot[SegmentType]):
 
     MANIFEST = Manifest
     manifest: Manifest
+
+    def array_files(self) -> dict[Path, ArrayInfo]:
+        """Return every array file of the generation, with the manifest's description of it."""
+        folder = self.layout.folder(self.manifest.codec.name)
+        codec = {self.layout.array(folder, name): info for name, info in self.manifest.codec.files.items()}
+        return codec | super().array_files()
 
     @cached_property
     def special_ids(self) -> frozenset[int]:

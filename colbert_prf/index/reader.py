@@ -26,6 +26,10 @@ CatalogueType = TypeVar("CatalogueType", bound=Catalogue[Any])
 class CatalogueReader(SnapshotReader[CatalogueType]):
     """Reads what the catalogue of a generation tells."""
 
+    def info(self) -> IndexInfo:
+        """Describe the index in numbers."""
+        return describe(self._snapshot)
+
     @property
     def _settings(self) -> Settings:
         return self._snapshot.manifest.settings
@@ -72,10 +76,6 @@ class CatalogueReader(SnapshotReader[CatalogueType]):
 
 class IndexReader(CatalogueReader[Snapshot], StoredIndex[Snapshot]):
     """Reads one generation of an index."""
-
-    def info(self) -> IndexInfo:
-        """Describe the index in numbers."""
-        return describe(self._snapshot)
 
     @property
     def codec(self) -> Codec:

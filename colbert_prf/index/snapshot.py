@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,7 @@ from colbert_prf.index.segment import Segment
 from colbert_prf.kernels import packed
 from colbert_prf.kernels.maxsim import maxsim
 from colbert_prf.storage.array_specs import check_specs
-from colbert_prf.storage.arrays import ArrayInfo, check_array, expand_ranges, open_array
+from colbert_prf.storage.arrays import check_array, expand_ranges, open_array
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.types import EncodedQuery, Vectors
 from colbert_prf.types.encoded import check_query
@@ -35,12 +34,6 @@ class Snapshot(Catalogue[Segment]):
         for segment in segments:
             segment.check_vocabulary(self.manifest.settings.vocabulary_size)
         return segments
-
-    def array_files(self) -> dict[Path, ArrayInfo]:
-        """Return every array file of the generation, with the manifest's description of it."""
-        folder = self.layout.folder(self.manifest.codec.name)
-        codec = {self.layout.array(folder, name): info for name, info in self.manifest.codec.files.items()}
-        return codec | super().array_files()
 
     @property
     def on_disk(self) -> Snapshot:

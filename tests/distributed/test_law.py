@@ -7,6 +7,7 @@ import pytest
 from sharded import RARE, answer_of, asked, documents, make_index
 
 from colbert_prf import CentroidPRF, ColbertPRF, Index, Searcher
+from colbert_prf.baselines.rerank.candidates import Candidates
 from colbert_prf.distributed.searcher import DistributedSearcher
 from colbert_prf.distributed.transport import LocalTransport
 
@@ -86,6 +87,12 @@ def test_many_queries(pair):
     alone, sharded = (
         [answer_of(ranking) for ranking in searcher.search_many(iter(queries), 10, feedback=PRF)] for searcher in pair
     )
+    assert sharded == alone
+
+
+def test_scores_of_given_documents(pair):
+    ids = ["d899", "d2", "d391", "d97", "d400"]
+    alone, sharded = (Candidates(searcher, ids).scores(asked(6)).tobytes() for searcher in pair)
     assert sharded == alone
 
 

@@ -127,7 +127,7 @@ def process_of(searcher: DistributedSearcher, shard: int) -> int:
     def pid(_: object) -> int:
         return os.getpid()
 
-    return ray.get(searcher._transport.actors[shard].__ray_call__.remote(pid))
+    return ray.get(searcher.transport.actors[shard].__ray_call__.remote(pid))
 
 
 def stored(ray) -> float:

@@ -80,12 +80,14 @@ def alone(index: Index) -> list[tuple]:
 
 def test_segments_are_divided_into_runs_of_like_sizes(index):
     manifest = index.snapshot.manifest
-    sized = [replace(manifest.segments[0], name=str(size), num_vectors=size) for size in (40, 10, 30, 20, 20)]
-    divided = divide(replace(manifest, segments=tuple(sized)), 3)
+    sizes = [40, 10, 30, 20, 20]
+    sized = tuple(replace(manifest.segments[0], name=str(size), num_vectors=size) for size in sizes)
+    divided = divide(replace(manifest, segments=sized), sizes, 3)
     assert [[segment.num_vectors for segment in part.segments] for part in divided] == [[40], [10, 30], [20, 20]]
-    assert [len(part.segments) for part in divide(replace(manifest, segments=tuple(sized[:2])), 4)] == [1, 1, 0, 0]
+    few = divide(replace(manifest, segments=sized[:2]), sizes[:2], 4)
+    assert [len(part.segments) for part in few] == [1, 1, 0, 0]
     for count in range(1, 8):
-        parts = divide(manifest, count)
+        parts = divide(manifest, [1] * 5, count)
         assert len(parts) == count
         assert tuple(segment for part in parts for segment in part.segments) == manifest.segments
         assert all(part.segments for part in parts[: len(manifest.segments)])

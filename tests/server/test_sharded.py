@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import signal
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 from colbert_prf import Index
+from colbert_prf.cli import cli
 from colbert_prf.distributed.serving import ShardedGenerations
 from colbert_prf.distributed.transport import LocalTransport, Lost
 from colbert_prf.server.app import create_app
 from colbert_prf.server.indexes import Indexes, ServedIndex
 from colbert_prf.server.settings import ServerSettings
-from tests.server.serving import PASSAGES, SEARCH, WRITE, finished, wait_for
+from tests.server.serving import PASSAGES, SEARCH, WRITE, finished, process, wait_for
 
 FEEDBACK = {"feedback_docs": 2, "clusters": 6, "expansion_vectors": 4}
 MORE = [("carp", "Carp and goldfish eat what falls into the pond.", {"topic": "animals", "year": 2001})]
@@ -68,10 +71,13 @@ def test_answers_are_those_of_one_machine(folder):
             ("search", {"query": query, "method": "hybrid"}),
             ("explain", {"query": query, "doc_ids": ["pond", "carp"], "feedback": FEEDBACK}),
             ("expand", {"query": query, "feedback": FEEDBACK}),
+            ("plane", {"query": query, "feedback": FEEDBACK}),
         ):
             assert told(sharded, action, body) == told(alone, action, body)
-        one, other = (client.get("/v1/indexes/fish/documents/carp").json() for client in (alone, sharded))
-        assert other == one
+        for address in ("/documents/carp", "", "/documents/nowhere"):
+            one, other = (client.get(f"/v1/indexes/fish{address}").json() for client in (alone, sharded))
+            assert other == one
+        assert sharded.get("/metrics").status_code == 200
         answer = sharded.post(SEARCH, json={"query": query}).json()
         assert answer["results"][0]["shards"] == {"total": 2, "answered": 2}
         assert alone.post(SEARCH, json={"query": query}).json()["results"][0]["shards"] is None
@@ -105,3 +111,22 @@ def test_a_partial_answer_says_so(folder):
         (result,) = client.post(SEARCH, json={"query": "carp and goldfish", "k": 20}).json()["results"]
         assert result["shards"] == {"total": 2, "answered": 1}
         assert "carp" not in {hit["doc_id"] for hit in result["hits"]}
+
+
+def test_options_of_a_cluster_need_one(folder):
+    for options, message in ((["--shards", "2"], "--shards needs --ray"), (["--partial"], "--partial needs --ray")):
+        result = CliRunner().invoke(cli, ["serve", str(folder), *options])
+        assert (result.exit_code, message in result.output) == (2, True)
+
+
+@pytest.mark.slow
+def test_a_server_starts_shards_and_ends_them(folder):
+    pytest.importorskip("ray")
+    with serving(folder, None) as alone:
+        expected = told(alone, "search", {"query": "do goldfish grow", "feedback": FEEDBACK})
+    with process(str(folder), "--quiet", "--shards", "2", "--ray") as (running, client):
+        assert told(client, "search", {"query": "do goldfish grow", "feedback": FEEDBACK}) == expected
+        answer = client.post(SEARCH, json={"query": "do goldfish grow"}).json()
+        assert answer["results"][0]["shards"] == {"total": 2, "answered": 2}
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(60) == 0

@@ -24,10 +24,10 @@ from colbert_prf.storage.layout import IndexLayout
 __all__ = ["QUESTIONS", "demo_index", "demo_passages"]
 
 QUESTIONS = (
+    "stop a process that takes too long",
+    "find the closest matching word",
+    "compare two files and show the differences",
     "create a temporary folder that is deleted afterwards",
-    "run a command and capture its output",
-    "remove whitespace at both ends of a string",
-    "wait until a thread has finished",
 )
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef

@@ -24,9 +24,9 @@ def main() -> None:
     searcher = Searcher(demo_index(Encoder.load()))
     terminal = Console(record=True, width=96, file=io.StringIO(), force_terminal=True, highlight=False)
     searcher.search(QUESTIONS[0], feedback=ColbertPRF())  # the first search of a process also pays for loading
-    terminal.print("[bold]$[/bold] colbert-prf demo -k 2\n")
+    terminal.print("[bold]$[/bold] colbert-prf demo -k 3\n")
     for question in QUESTIONS[:2]:
-        answer(terminal, searcher, question, 2, ColbertPRF())
+        answer(terminal, searcher, question, 3, ColbertPRF())
     picture = terminal.export_svg(title="colbert-prf", unique_id="demo")
     Path(sys.argv[1]).write_text(FONT_FACE.sub("", picture), encoding="utf-8")
     print(f"wrote {sys.argv[1]}")

@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 import colbert_prf
-from colbert_prf import errors
+from colbert_prf import baselines, errors
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "colbert_prf").rglob("*.md")])
 CODE = re.compile(r"^( *)```.*?^\1```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+ROLE = re.compile(r":(?:class|meth|func|mod|attr|data|math):|\.\. math::")
 LOADED = re.compile(r"<(?:script|img|link|iframe)\b[^>]*\b(?:src|href)=[\"']?(https?:)?//", re.IGNORECASE)
 
 
@@ -69,7 +70,8 @@ def test_the_reference_has_every_public_name():
         for page in (ROOT / "docs" / "api").glob("*.md")
         for name in re.findall(r"^::: (\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     }
-    assert set(colbert_prf.__all__) - named - set(errors.__all__) <= {"EndToEnd", "__version__"}
+    public = {*colbert_prf.__all__, *baselines.__all__, "Client", "AsyncClient"}
+    assert public - named - set(errors.__all__) <= {"__version__"}
 
 
 @pytest.mark.slow
@@ -84,5 +86,6 @@ def test_the_site_builds_strictly_and_loads_nothing_from_elsewhere(tmp_path):
     pages = sorted(tmp_path.rglob("*.html"))
     assert len(pages) > len(list((ROOT / "docs").rglob("*.md")))  # and 404.html
     for page in pages:
+        assert not ROLE.search(page.read_text(encoding="utf-8")), f"{page.name} shows a role of Sphinx as it is written"
         found = [match[0] for match in LOADED.finditer(page.read_text(encoding="utf-8"))]
         assert not [tag for tag in found if 'rel="canonical"' not in tag], page.name

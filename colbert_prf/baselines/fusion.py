@@ -17,10 +17,10 @@ FusionMethod = Literal["ranks", "scores"]
 
 
 class Fusion(Retriever):
-    r"""Merge the rankings of systems.
+    """Merge the rankings of systems.
 
-    By ``"ranks"``, reciprocal rank fusion: :math:`\sum_s \frac{w_s}{c + rank_s(d)}` over the systems that found the
-    document. By ``"scores"``: :math:`\sum_s w_s \frac{s(d) - \min}{\max - \min}`, each system's scores for the query
+    By ``"ranks"``, reciprocal rank fusion: Σ_s w_s / (c + rank_s(d)) over the systems that found the
+    document. By ``"scores"``: Σ_s w_s · (s(d) - min) / (max - min), each system's scores for the query
     stretched to 0 to 1; 0 where a system did not find the document. Equal scores are in the order of the best rank,
     then of the ids, so that the order of the systems never matters.
 

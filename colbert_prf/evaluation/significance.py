@@ -13,9 +13,9 @@ __all__ = ["holm", "paired_t_test"]
 
 
 def paired_t_test(differences: npt.ArrayLike) -> float:
-    r"""Test whether the mean of paired differences is zero.
+    """Test whether the mean of paired differences is zero.
 
-    With n differences of mean :math:`\bar d` and standard deviation s, :math:`t = \bar d \sqrt n / s` follows
+    With n differences of mean m and standard deviation s, t = m · √n / s follows
     Student's distribution with n - 1 degrees of freedom where only chance is at work (Student, 1908).
 
     Parameters

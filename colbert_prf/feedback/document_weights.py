@@ -1,13 +1,13 @@
-r"""Feedback documents that count by their scores: those a re-ranker is sure of teach more than the others.
+"""Feedback documents that count by their scores: those a re-ranker is sure of teach more than the others.
 
 As in the relevance model, where the words of a document count by the probability of the document given the query
 (Lavrenko and Croft, Relevance-Based Language Models, SIGIR 2001). Here that probability comes from the scores of a
 system that ranks better than the first pass, such as a cross-encoder; GRM weighs generated documents by a re-ranker
-(Mackie and others, GRM: Generative Relevance Modeling Using Relevance-Aware Sample Estimation, 2023):
+(Mackie and others, GRM: Generative Relevance Modeling Using Relevance-Aware Sample Estimation, 2023)::
 
-.. math:: w_d = f_b \, \frac{e^{s(d) / T}}{\sum_{d'} e^{s(d') / T}}
+    w(d) = f_b · exp(s(d) / T) / Σ_d' exp(s(d') / T)
 
-over the :math:`f_b` feedback documents, so that the weights are 1 on average. ColbertPRF multiplies the σ of a cluster
+over the f_b feedback documents, so that the weights are 1 on average. ColbertPRF multiplies the σ of a cluster
 by the mean weight of the documents of its vectors; CentroidPRF counts a vector as much as its document.
 """
 

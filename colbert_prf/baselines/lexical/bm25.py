@@ -24,9 +24,13 @@ __all__ = ["BM25", "Idf"]
 
 
 class BM25(Retriever):
-    r"""Score documents by the terms they share with a query.
+    """Score documents by the terms they share with a query.
 
-    .. math:: \sum_t \frac{(k_3 + 1) w_t}{k_3 + w_t} \, idf_t \, \frac{tf_{t,d}}{tf_{t,d} + k_1 (1 - b + b |d| / avg)}
+    The score of a document is the sum over its terms of::
+
+        (k3 + 1) w / (k3 + w) · idf · tf / (tf + k1 (1 - b + b |d| / avg))
+
+    with the weight w of the term in the query, and the length avg of an average document.
 
     Parameters
     ----------

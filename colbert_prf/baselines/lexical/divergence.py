@@ -57,7 +57,7 @@ class Divergence(TermFeedback):
 
 @dataclass(frozen=True, kw_only=True)
 class Bo1(Divergence):
-    r"""Bose-Einstein statistics: :math:`tf \log_2 \frac{1 + P}{P} + \log_2(1 + P)`, P the mean frequency F/N.
+    """Bose-Einstein statistics: tf · log2((1 + P) / P) + log2(1 + P), with P the mean frequency F/N.
 
     References
     ----------
@@ -74,7 +74,7 @@ class Bo1(Divergence):
 
 @dataclass(frozen=True, kw_only=True)
 class KL(Divergence):
-    r"""Kullback-Leibler divergence: :math:`\frac{tf}{l} \log_2 \frac{tf / l}{F / L}`; l and L are lengths in terms.
+    """Kullback-Leibler divergence: tf / l · log2((tf / l) / (F / L)); l and L are lengths in terms.
 
     References
     ----------

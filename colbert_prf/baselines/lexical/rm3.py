@@ -15,10 +15,13 @@ __all__ = ["RM3"]
 
 @dataclass(frozen=True, kw_only=True)
 class RM3(TermFeedback):
-    r"""Weigh terms by how likely the feedback documents are to give them, and mix that with the query.
+    """Weigh terms by how likely the feedback documents are to give them, and mix that with the query.
 
-    .. math:: P'(t) = λ \frac{w_t}{\sum_u w_u} + (1 - λ) \frac{R(t)}{\sum_{u \in T} R(u)},
-        \qquad R(t) = \sum_d \frac{tf_{t,d}}{|d|} \frac{e^{s_d}}{\sum_f e^{s_f}}
+    The new weight of a term t is P(t). Its weight in the query is w(t), and its frequency in the document d of score
+    s(d) is tf(t, d)::
+
+        P(t) = λ · w(t) / Σ_u w(u) + (1 - λ) · R(t) / Σ_u R(u)
+        R(t) = Σ_d tf(t, d) / |d| · exp(s(d)) / Σ_f exp(s(f))
 
     where T are the ``feedback_terms`` terms with the largest R. As in Terrier, a document counts by the exponential of
     its score, and a term by which documents are not told apart, because it is in fewer than two or in a tenth of all

@@ -19,15 +19,17 @@ __all__ = ["BertQE", "chunks_of"]
 
 
 class BertQE(Reranker):
-    r"""Re-rank with chunks of text learned from the best candidates, in three phases.
+    """Re-rank with chunks of text learned from the best candidates, in three phases.
 
-    1. Score all candidates, :math:`rel(q, d)`, and take the best ``feedback_docs``.
+    1. Score all candidates, rel(q, d), and take the best ``feedback_docs``.
     2. Cut their texts into chunks of ``chunk_words`` words, each beginning in the middle of the one before; score
-       these, :math:`rel(q, c)`, and take the best ``chunks``.
-    3. Score all candidates for each chunk, and mix:
+       these, rel(q, c), and take the best ``chunks``.
+    3. Score all candidates for each chunk, and mix as below.
 
-    .. math:: rel(C, d) = \sum_{c \in C} \frac{e^{rel(q, c)}}{\sum_{c' \in C} e^{rel(q, c')}} \, rel(c, d) \qquad
-        s(d) = β \big((1 - α) \, rel(q, d) + α \, rel(C, d)\big) + (1 - β) \, I(d)
+    The score of a document is s(d), with C the chosen chunks::
+
+        rel(C, d) = Σ_c exp(rel(q, c)) / Σ_c' exp(rel(q, c')) · rel(c, d)
+        s(d) = β · ((1 - α) · rel(q, d) + α · rel(C, d)) + (1 - β) · I(d)
 
     rel is ColBERT's MaxSim: of candidates from the index, of chunks from their texts. Two things make its scores
     comparable, where BERT's are probabilities: rel(c, d) is multiplied by the number of vectors of the query and

@@ -177,7 +177,7 @@ def print_model(builds: dict[str, Figures], driver: Figures) -> None:
                 ceil(segments / workers) * round_seconds, num_passages * num_bytes / driver["checked bytes/s"]
             )
             hours = [seconds / 3600 for seconds in (serial, encoding, serial + encoding)]
-            cells = [*(f"{value:.1f}" for value in hours), f"{num_passages * num_bytes / machines / 1e9:,.1f}"]
+            cells = [*(f"{value:.2f}" for value in hours), f"{num_passages * num_bytes / machines / 1e9:,.1f}"]
             print(f"| {num_passages:,} | {machines} | {' | '.join(cells)} |")
 
 

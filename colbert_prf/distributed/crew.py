@@ -10,7 +10,7 @@ from typing import Any
 
 from colbert_prf.distributed.encoding import Job, SliceEncoder, Task
 from colbert_prf.distributed.tally import followed
-from colbert_prf.errors import ClusterError, ColbertPrfError, InputError, require_positive
+from colbert_prf.errors import ClusterError, ColbertPrfError, InputError, MissingExtraError, require_positive
 from colbert_prf.index.manifest import SegmentInfo
 
 __all__ = ["Crew"]
@@ -65,6 +65,7 @@ class Crew:
         ClusterError
             It names the machine.
         """
+        _ray_data()
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         probe = self.ray.remote(num_cpus=0)(_fault)
@@ -96,20 +97,19 @@ class Crew:
         ClusterError
             If workers died, again and again.
         """
-        import ray.data
-
+        data = _ray_data()
         items = [{"task": task} for task in tasks]
         if not items:
             return
         num_workers = min(self.num_workers, len(items))  # and where tasks are few, more threads for each
         threads = threads_of(num_workers, self.machines)
-        with _quiet(ray.data), followed(self.ray, advance) as tally:
-            dataset = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
+        with _quiet(data), followed(self.ray, advance) as tally:
+            dataset = data.from_items(items, override_num_blocks=len(items)).map_batches(
                 SliceEncoder,
                 fn_constructor_args=(replace(job, threads=threads, tally=tally),),
                 batch_size=1,
                 # A worker with one task at a time: the next is worth more in the hands of one that is free.
-                compute=ray.data.ActorPoolStrategy(size=num_workers, max_tasks_in_flight_per_actor=1),
+                compute=data.ActorPoolStrategy(size=num_workers, max_tasks_in_flight_per_actor=1),
                 num_cpus=threads,
             )
             try:
@@ -118,7 +118,7 @@ class Crew:
                     if isinstance(outcome.result, ColbertPrfError):
                         raise outcome.result
                     yield outcome.number, outcome.result
-            except ray.exceptions.RayError as error:
+            except self.ray.exceptions.RayError as error:
                 raise ClusterError(
                     f"workers of the cluster failed: {_reason(error)}; look at their memory, at Ray's logs (`ray "
                     "logs`), and continue with --resume"
@@ -134,6 +134,14 @@ def threads_of(num_workers: int, machines: Sequence[int]) -> int:
     [1, 1, 4, 8]
     """
     return max(1, min(machines) // -(-num_workers // len(machines)))
+
+
+def _ray_data() -> Any:
+    try:
+        import ray.data
+    except ImportError as error:
+        raise MissingExtraError("Indexing on a Ray cluster", extra="ray") from error
+    return ray.data
 
 
 def _fault(job: Job) -> ColbertPrfError | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colbert_prf.distributed.crew import Crew, threads_of
-from colbert_prf.errors import ClusterError, InputError
+from colbert_prf.errors import ClusterError, InputError, MissingExtraError
 
 
 def cluster_of(*cpus: float, dead: int = 0) -> SimpleNamespace:
@@ -43,6 +44,12 @@ def test_too_many_workers_and_a_cluster_without_processors_are_refused():
         Crew.of(cluster_of(8, 8), 17)
     with pytest.raises(ClusterError, match="the cluster has no CPU for a worker; add a machine"):
         Crew.of(cluster_of(0))
+
+
+def test_ray_without_its_data_library_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray.data", None)
+    with pytest.raises(MissingExtraError, match=r"Indexing on a Ray cluster needs .*colbert-prf\[ray\]"):
+        Crew.of(cluster_of(8)).check(None)
 
 
 class Unknown:

@@ -32,10 +32,16 @@ class ShardedGenerations:
         transport: Transport | None = None,
     ) -> None:
         self._address, self._shards, self._partial, self._in_flight = address, shards, partial, in_flight
-        self._transport = transport
+        self._transport, self._owns = transport, transport is None
 
     def __call__(self, path: Path, encoder: Encoder | None) -> DistributedSearcher:
         """Open the newest generation; ``encoder`` is the model of the index."""
         if self._transport is None:
             self._transport = start_shards(path, self._shards, address=self._address, in_flight=self._in_flight)
         return DistributedSearcher(path, transport=self._transport, partial=self._partial, encoder=encoder, threads=1)
+
+    def close(self) -> None:
+        """End the shards, unless they were given."""
+        if self._owns and self._transport is not None:
+            self._transport.close()
+            self._transport = None

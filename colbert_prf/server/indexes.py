@@ -159,8 +159,9 @@ class ServedIndex:
     def close(self) -> None:
         """End what searches the index elsewhere; there are no searches after that."""
         with self._lock:
-            if isinstance(self._open_searcher, Closes):
-                self._open_searcher.close()
+            opener: object = self._open_searcher
+            if isinstance(opener, Closes):
+                opener.close()
 
     def writer(self) -> Index:
         """The index opened anew, to change it."""

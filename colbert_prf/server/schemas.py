@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from colbert_prf.search.retriever import DEFAULT_K
+
 __all__ = [
     "Added",
     "DeleteRequest",
@@ -156,7 +158,7 @@ class SearchRequest(_QueryRequest):
     queries: list[QueryText] | None = Field(
         default=None, min_length=1, description="Several queries, answered in this order."
     )
-    k: int = Field(default=10, ge=1, description="How many hits; the server's limit is in `GET /v1/indexes`.")
+    k: int = Field(default=DEFAULT_K, ge=1, description="How many hits; the server's limit is in `GET /v1/indexes`.")
     method: Method = Field(
         default="colbert", description="`colbert`, `bm25`, or `hybrid`: the two fused by reciprocal ranks."
     )
@@ -185,7 +187,7 @@ class ExplainRequest(_QueryRequest):
     query: QueryText
     doc_ids: list[DocId] = Field(min_length=1, description="The documents to explain.")
     method: Literal["colbert", "bm25"] = Field(default="colbert")
-    k: int = Field(default=10, ge=1, description="Of the search: feedback may depend on it.")
+    k: int = Field(default=DEFAULT_K, ge=1, description="Of the search: feedback may depend on it.")
 
 
 class ExpandRequest(_QueryRequest):

@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forged import CLASSES, SEGMENT, Lengths, change_manifest
 
 from colbert_prf import EncodedDocument, Index
 from colbert_prf.baselines import LexicalIndex
-from colbert_prf.baselines.single_vector import VectorEncoder, VectorIndex
+from colbert_prf.baselines.single_vector import VectorIndex
 from colbert_prf.errors import IndexFormatError, StorageError
-from colbert_prf.storage.json_form import _text
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs links and pipes")
-
-KINDS = {"index": Index, "lexical": LexicalIndex, "single": VectorIndex}
-SEGMENT = "segment-000001-0000"
-
-
-class Lengths(VectorEncoder):
-    """A text becomes one and its length."""
-
-    name = "lengths"
-
-    def encode_query(self, text):
-        return np.array([1, len(text)], np.float32)
-
-    def encode_documents(self, texts, *, progress=None):
-        for text in texts:
-            yield self.encode_query(text)[None]
 
 
 def documents(*names: str) -> list[tuple[str, EncodedDocument]]:
@@ -64,19 +47,10 @@ def no_waiting() -> Iterator[None]:
 def sound(tmp_path_factory) -> Path:
     """An index of each kind, each with a deletion."""
     folder = tmp_path_factory.mktemp("sound")
-    for kind in KINDS:
+    for kind in CLASSES:
         create(kind, folder / kind)
-        KINDS[kind].open(folder / kind).delete(["c"])
+        CLASSES[kind].open(folder / kind).delete(["c"])
     return folder
-
-
-def change_manifest(path: Path, change: Callable[[dict], None]) -> None:
-    """Change a manifest as an attacker would: with a checksum that fits."""
-    file = path / "manifest.json"
-    document = json.loads(file.read_text())
-    del document["checksum"]
-    change(document["content"])
-    file.write_text(_text(document))
 
 
 def files_of(content: dict) -> dict:
@@ -149,14 +123,14 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CLASSES)
 def test_what_leads_elsewhere_is_refused_by_open_and_by_verify(sound, tmp_path, kind, attack):
     path = tmp_path / "my.index"
     shutil.copytree(sound / kind, path)
-    opened = KINDS[kind].open(path)
+    opened = CLASSES[kind].open(path)
     opened.verify()
     attack(path)
-    for use in (lambda: KINDS[kind].open(path), opened.verify):
+    for use in (lambda: CLASSES[kind].open(path), opened.verify):
         with pytest.raises(IndexFormatError, match=ATTACKS[attack]):
             use()
 
@@ -164,7 +138,7 @@ def test_what_leads_elsewhere_is_refused_by_open_and_by_verify(sound, tmp_path, 
 @pytest.mark.parametrize("name", ["../taken", "/taken", "a/b", "..", ".", "", "a\n"])
 @pytest.mark.parametrize(
     ("kind", "part"),
-    [("index", "codec"), *((kind, part) for kind in KINDS for part in ("segment", "deletions"))],
+    [("index", "codec"), *((kind, part) for kind in CLASSES for part in ("segment", "deletions"))],
 )
 def test_folders_are_named_by_plain_names(sound, tmp_path, kind, part, name):
     path = tmp_path / "my.index"
@@ -176,11 +150,11 @@ def test_folders_are_named_by_plain_names(sound, tmp_path, kind, part, name):
 
     change_manifest(path, change)
     with pytest.raises(IndexFormatError, match="which is no name of a file here: damaged or forged"):
-        KINDS[kind].open(path)
+        CLASSES[kind].open(path)
 
 
 @pytest.mark.parametrize("name", ["writer.lock", "writer.json", "manifest.json.new"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CLASSES)
 def test_nothing_is_written_through_a_link(sound, tmp_path, kind, name):
     precious = tmp_path / "precious"
     precious.write_text("precious")
@@ -190,10 +164,10 @@ def test_nothing_is_written_through_a_link(sound, tmp_path, kind, name):
     (path / name).symlink_to(precious)
     if name == "writer.lock":
         with pytest.raises(StorageError, match=r"writer\.lock: a symbolic link"):
-            KINDS[kind].open(path).delete(["a"])
+            CLASSES[kind].open(path).delete(["a"])
     else:
-        KINDS[kind].open(path).delete(["a"])
-        KINDS[kind].open(path).verify()
+        CLASSES[kind].open(path).delete(["a"])
+        CLASSES[kind].open(path).verify()
         assert not (path / name).exists()
     assert precious.read_text() == "precious"
 

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forged import Lengths
 
 from colbert_prf import EncodedDocument, Encoder, Index
 from colbert_prf.baselines import LexicalIndex
-from colbert_prf.baselines.single_vector import VectorEncoder, VectorIndex
+from colbert_prf.baselines.single_vector import VectorIndex
 from colbert_prf.cli import main
 from colbert_prf.errors import ModelError, StorageError
 
@@ -24,24 +25,11 @@ TEXTS = [("a", "fish"), ("b", "tank")]
 VECTORS = [(name, EncodedDocument(np.zeros(1, np.int32), np.eye(1, 4, dtype=np.float32))) for name in "ab"]
 
 
-class Ones(VectorEncoder):
-    """Every text becomes a one."""
-
-    name = "ones"
-
-    def encode_query(self, text):
-        return np.ones(1, np.float32)
-
-    def encode_documents(self, texts, *, progress=None):
-        for _ in texts:
-            yield np.ones((1, 1), np.float32)
-
-
 CREATE: dict[str, Callable[[str], object]] = {
     "index": lambda path: Index.create_from_vectors(path, VECTORS, progress=False),
     "resumed": lambda path: Index.create_from_vectors(path, VECTORS, resume=True, progress=False),
     "lexical": lambda path: LexicalIndex.create(path, TEXTS, progress=False),
-    "single": lambda path: VectorIndex.create(path, TEXTS, encoder=Ones(), progress=False),
+    "single": lambda path: VectorIndex.create(path, TEXTS, encoder=Lengths(), progress=False),
 }
 OPEN: dict[str, Callable[[str], object]] = {
     "index": Index.open,

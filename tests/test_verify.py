@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict
@@ -10,30 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forged import CLASSES, SEGMENT, Lengths, change_manifest
 
 from colbert_prf import EncodedDocument, Index
 from colbert_prf.baselines import LexicalIndex
-from colbert_prf.baselines.single_vector import VectorEncoder, VectorIndex
+from colbert_prf.baselines.single_vector import VectorIndex
 from colbert_prf.errors import IndexFormatError
 from colbert_prf.storage.arrays import write_array
-from colbert_prf.storage.json_form import _text
 
-KINDS = {"index": Index, "lexical": LexicalIndex, "single": VectorIndex}
-SEGMENT = "segment-000001-0000"
 DIM, VOCABULARY = 8, 50
-
-
-class Lengths(VectorEncoder):
-    """A text becomes one and its length."""
-
-    name = "lengths"
-
-    def encode_query(self, text):
-        return np.array([1, len(text)], np.float32)
-
-    def encode_documents(self, texts, *, progress=None):
-        for text in texts:
-            yield self.encode_query(text)[None]
 
 
 def documents(first: int, count: int) -> list[tuple]:
@@ -62,14 +46,6 @@ def sound(tmp_path_factory) -> Path:
     return folder
 
 
-def change_manifest(path: Path, change: Callable[[dict], None]) -> None:
-    file = path / "manifest.json"
-    document = json.loads(file.read_text())
-    del document["checksum"]
-    change(document["content"])
-    file.write_text(_text(document))
-
-
 def files_of(content: dict, folder: str) -> dict:
     if folder == SEGMENT:
         return content["segments"][0]["files"]
@@ -78,7 +54,7 @@ def files_of(content: dict, folder: str) -> dict:
 
 def refused(kind: str, path: Path, match: str) -> None:
     with pytest.raises(IndexFormatError, match=match):
-        KINDS[kind].open(path).verify()
+        CLASSES[kind].open(path).verify()
 
 
 @pytest.mark.parametrize(
@@ -262,16 +238,16 @@ SEEN_BY_OPEN = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CLASSES)
 def test_a_byte_changed_on_disk_is_seen_by_open_or_else_by_verify(sound, tmp_path, kind):
     path = tmp_path / "my.index"
     shutil.copytree(sound / kind, path)
-    opened, seen = KINDS[kind].open(path), set()
+    opened, seen = CLASSES[kind].open(path), set()
     for file in sorted(file for file in path.rglob("*.*") if file.suffix in (".npy", ".json")):
         content = file.read_bytes()
         file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))  # of offsets, the last
         try:
-            KINDS[kind].open(path)
+            CLASSES[kind].open(path)
         except IndexFormatError:
             seen.add(file.relative_to(path).as_posix())
         with pytest.raises(IndexFormatError) as caught:
@@ -292,7 +268,7 @@ def test_a_byte_changed_on_disk_is_seen_by_open_or_else_by_verify(sound, tmp_pat
     ],
     ids=["shorter", "longer", "header", "missing"],
 )
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CLASSES)
 def test_a_file_that_is_missing_or_of_another_form_is_seen_by_open(sound, tmp_path, kind, damage):
     path = tmp_path / "my.index"
     shutil.copytree(sound / kind, path)
@@ -302,7 +278,7 @@ def test_a_file_that_is_missing_or_of_another_form_is_seen_by_open(sound, tmp_pa
         if damage is not None:
             file.write_bytes(damage(content))
         with pytest.raises(IndexFormatError) as caught:
-            KINDS[kind].open(path)
+            CLASSES[kind].open(path)
         assert caught.value.path == str(file)
         file.write_bytes(content)
 

@@ -19,6 +19,7 @@ from colbert_prf.cli.corpus import Reading, corpus_options, documents_of
 from colbert_prf.cli.output import console, json_option, print_json, print_ranking
 from colbert_prf.cli.where import where_option
 from colbert_prf.index import Index
+from colbert_prf.search.retriever import DEFAULT_K
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.manifest import kind_of
 from colbert_prf.types import Ranking, TermExplanation
@@ -29,7 +30,7 @@ __all__ = ["bm25"]
 @click.command(short_help="Search by terms, to compare with.")
 @click.argument("source")
 @click.argument("queries", nargs=-1, required=True)
-@click.option("-k", "--k", default=10, show_default=True, type=click.IntRange(min=1), help="Passages per query.")
+@click.option("-k", "--k", default=DEFAULT_K, show_default=True, type=click.IntRange(min=1), help="Passages per query.")
 @click.option("--k1", default=1.2, show_default=True, type=click.FloatRange(min=0), help="How slowly tf saturates.")
 @click.option("--b", default=0.75, show_default=True, type=click.FloatRange(0, 1), help="How much length counts.")
 @click.option("--feedback", type=click.Choice(list(METHODS)), help="Expand the query with terms of the best passages.")

@@ -12,6 +12,7 @@ from colbert_prf.cli.output import console, json_option, print_json
 from colbert_prf.cli.search import group_option
 from colbert_prf.cli.where import where_option
 from colbert_prf.index import Index
+from colbert_prf.search.retriever import RUN_DEPTH
 from colbert_prf.search.searcher import PRESETS, Preset, Searcher
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ __all__ = ["run"]
 @click.option(
     "--output", "-o", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The run; .gz compresses it."
 )
-@click.option("-k", "--k", default=1000, show_default=True, type=click.IntRange(min=1), help="Passages per topic.")
+@click.option("-k", "--k", default=RUN_DEPTH, show_default=True, type=click.IntRange(min=1), help="Passages per topic.")
 @click.option("--preset", type=click.Choice(PRESETS), default="default", show_default=True, help="As in search.")
 @click.option("--exact", is_flag=True, help="Score every passage exactly, as in search.")
 @click.option("--tag", metavar="WORD", help="The name of the run in its last column. Default: the configuration.")

@@ -18,6 +18,7 @@ from colbert_prf.cli.where import where_option
 from colbert_prf.encoder import Encoder
 from colbert_prf.experiments.run import tag_of
 from colbert_prf.index import Index, MemoryIndex
+from colbert_prf.search.retriever import DEFAULT_K
 from colbert_prf.search.searcher import PRESETS, Preset, Searcher
 from colbert_prf.types import Ranking
 
@@ -34,7 +35,7 @@ group_option = click.option(
 @click.argument("source")
 @click.argument("queries", nargs=-1)
 @click.option("--queries", "topics", metavar="FILE", help="More queries: TSV (id, tab, text), JSONL or TREC topics.")
-@click.option("-k", "--k", default=10, show_default=True, type=click.IntRange(min=1), help="Passages per query.")
+@click.option("-k", "--k", default=DEFAULT_K, show_default=True, type=click.IntRange(min=1), help="Passages per query.")
 @where_option
 @group_option
 @click.option(

@@ -15,6 +15,7 @@ from colbert_prf.errors import MissingExtraError
 from colbert_prf.experiments.experiment import judged_topics
 from colbert_prf.experiments.sweep import GRID, STUDIES, Sweep, run_sweep, sweep_settings, varied_values
 from colbert_prf.index import Index
+from colbert_prf.search.retriever import RUN_DEPTH
 
 __all__ = ["sweep"]
 
@@ -53,7 +54,7 @@ __all__ = ["sweep"]
     type=click.IntRange(min=1),
     help="As in evaluate.",
 )
-@click.option("-k", "--k", default=1000, show_default=True, type=click.IntRange(min=1), help="Passages per topic.")
+@click.option("-k", "--k", default=RUN_DEPTH, show_default=True, type=click.IntRange(min=1), help="Passages per topic.")
 @absolute_beta_option
 @click.option("--title", help="Over the figures, such as the name of the collection. Default: the name of the index.")
 @click.option("--format", "figure_format", type=click.Choice(["png", "svg", "pdf"]), default="png", show_default=True)

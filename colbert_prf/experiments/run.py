@@ -20,7 +20,7 @@ from colbert_prf.experiments.journal import Answer, Journal, differences
 from colbert_prf.feedback import Feedback
 from colbert_prf.feedback.methods import METHODS
 from colbert_prf.progress import progress_bar
-from colbert_prf.search.retriever import Retriever
+from colbert_prf.search.retriever import RUN_DEPTH, Retriever
 from colbert_prf.storage.durable import write_atomically
 
 __all__ = ["Existing", "RunSummary", "digest_of_topics", "feedback_facts", "finished_run", "run_topics", "tag_of"]
@@ -115,7 +115,7 @@ def run_topics(
     *,
     tag: str,
     configuration: Mapping[str, Any],
-    k: int = 1000,
+    k: int = RUN_DEPTH,
     existing: Existing = "refuse",
     progress: bool = True,
 ) -> RunSummary:

@@ -22,6 +22,7 @@ from colbert_prf.progress import progress_bar
 from colbert_prf.search.budget import Budget, Execution, default_probes, default_rescore
 from colbert_prf.search.candidates import find_candidates
 from colbert_prf.search.first_pass import PrunedPass
+from colbert_prf.search.retriever import RUN_DEPTH
 from colbert_prf.search.scorer import TopDocuments
 from colbert_prf.types import EncodedQuery, Expansion, Hit, Ranking
 
@@ -224,7 +225,7 @@ def run_sweep(
     measures: Sequence[str] = ("MAP",),
     *,
     relevance: int = 1,
-    k: int = 1000,
+    k: int = RUN_DEPTH,
     progress: bool = True,
 ) -> Sweep:
     """Measure every setting of every study over all topics.

@@ -26,6 +26,7 @@ from colbert_prf.pyterrier.retrieve import ColbertRetriever, ColbertSetRetriever
 from colbert_prf.pyterrier.scoring import ColbertScorer, ColbertTextScorer
 from colbert_prf.pyterrier.showing import Explainer, TextLoader
 from colbert_prf.search.grouping import Group
+from colbert_prf.search.retriever import RUN_DEPTH
 from colbert_prf.search.searcher import Preset, Searcher, Where
 from colbert_prf.storage.layout import IndexLayout
 
@@ -92,7 +93,7 @@ class ColbertIndex(pt.Artifact):
 
     def end_to_end(
         self,
-        num_results: int = 1000,
+        num_results: int = RUN_DEPTH,
         *,
         probes: int | None = None,
         rescore: int | None = None,
@@ -124,7 +125,7 @@ class ColbertIndex(pt.Artifact):
         self,
         rerank: bool = False,
         *,
-        num_results: int = 1000,
+        num_results: int = RUN_DEPTH,
         probes: int | None = None,
         rescore: int | None = None,
         feedback: Feedback | str = "prf",
@@ -163,7 +164,7 @@ class ColbertIndex(pt.Artifact):
         return Explainer(self)
 
     def bm25(
-        self, num_results: int = 1000, *, feedback: TermFeedback | str | None = None, **parameters: Any
+        self, num_results: int = RUN_DEPTH, *, feedback: TermFeedback | str | None = None, **parameters: Any
     ) -> LexicalRetriever:
         """Queries in, documents ranked by BM25 over the kept texts out: see :class:`LexicalRetriever`."""
         if isinstance(feedback, str):

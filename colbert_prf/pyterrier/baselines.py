@@ -16,6 +16,7 @@ from colbert_prf.errors import InputError
 from colbert_prf.pyterrier.component import Component
 from colbert_prf.pyterrier.frames import answered, query_groups, rescored
 from colbert_prf.search.arguments import Where
+from colbert_prf.search.retriever import RUN_DEPTH
 from colbert_prf.types import Hit, Ranking
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class LexicalRetriever(Component):
         self,
         index: ColbertIndex,
         *,
-        num_results: int = 1000,
+        num_results: int = RUN_DEPTH,
         k1: float = 1.2,
         b: float = 0.75,
         k3: float | None = 8.0,

@@ -12,6 +12,7 @@ from colbert_prf.feedback import Feedback
 from colbert_prf.pyterrier.component import Component
 from colbert_prf.pyterrier.frames import answered, check_queries, encoded_queries, with_queries
 from colbert_prf.search.grouping import Group
+from colbert_prf.search.retriever import RUN_DEPTH
 from colbert_prf.search.searcher import Where
 from colbert_prf.types import Hits, Ranking
 
@@ -66,7 +67,7 @@ class ColbertRetriever(Component):
         self,
         index: ColbertIndex,
         *,
-        num_results: int = 1000,
+        num_results: int = RUN_DEPTH,
         probes: int | None = None,
         rescore: int | None = None,
         feedback: Feedback | None = None,

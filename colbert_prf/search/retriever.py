@@ -10,12 +10,14 @@ from colbert_prf.deprecated import EndToEnd
 from colbert_prf.errors import InputError
 from colbert_prf.types import EncodedQuery, Explanation, Ranking, TermExplanation
 
-__all__ = ["DEFAULT_K", "EndToEnd", "Retriever", "several_queries"]
+__all__ = ["DEFAULT_K", "RUN_DEPTH", "EndToEnd", "Retriever", "several_queries"]
 
 Query = TypeVar("Query")
 
 DEFAULT_K = 10
-"""Documents a search returns unless it is asked for more; a run file has 1,000 a query, see ``run_topics``."""
+"""Documents a search returns unless it is asked for more."""
+RUN_DEPTH = 1000
+"""The same for run files, experiments and the stages of PyTerrier."""
 
 
 class Retriever(ABC):

@@ -166,13 +166,11 @@ def _rankings(generation: Generation, request: SearchRequest, queries: Sequence[
 
 
 def _result(generation: Generation, request: SearchRequest, text: str, ranking: Ranking) -> SearchResult:
-    result = SearchResult(
-        query=text, tokens=[], hits=_hits(generation, request, ranking), timings=timings_of(ranking.timings)
-    )
+    result = SearchResult(query=text, tokens=[], hits=_hits(request, ranking), timings=timings_of(ranking.timings))
     if ranking.shards is not None:
         result.shards = ShardCounts(total=ranking.shards.total, answered=ranking.shards.answered)
     if (before := ranking.before) is not None:
-        result.before = _hits(generation, request, before)
+        result.before = _hits(request, before)
     if ranking.term_expansion is not None:
         result.expansion = term_expansion_answer(ranking.term_expansion)
     if request.method == "colbert":
@@ -207,16 +205,14 @@ def _expansion_answer(generation: Generation, expansion: Expansion, feedback: Fe
     return expansion_answer(expansion, learned_from, encoder, feedback.without)
 
 
-def _hits(generation: Generation, request: SearchRequest, ranking: Ranking) -> list[SearchHit]:
-    index, before = generation.index, ranks_before(ranking)
-    hits = []
+def _hits(request: SearchRequest, ranking: Ranking) -> list[SearchHit]:
+    before, hits = ranks_before(ranking), list[SearchHit]()
     for rank, found in enumerate(ranking, start=1):
         hit = SearchHit(rank=rank, doc_id=valid_document(found.doc_id), score=found.score)
         if request.texts and (text := found.text) is not None:
             hit.text = valid_document(text)
         if request.fields:
-            position = int(index.positions([found.passage_id or found.doc_id])[0])  # hits of BM25 have no metadata
-            hit.metadata = metadata_of(index.metadata(position), request.fields)
+            hit.metadata = metadata_of(found.metadata, request.fields)
         if found.passage_id is not None:
             hit.passage_id = valid_document(found.passage_id)
         if before is not None and (rank_before := before[rank - 1]) is not None:

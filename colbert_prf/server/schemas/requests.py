@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from colbert_prf.search.retriever import DEFAULT_K
 from colbert_prf.server.schemas.base import DocId, FeedbackMethod, Method, QueryText, Request, Where
 
 __all__ = [
@@ -102,7 +103,7 @@ class SearchRequest(_QueryRequest):
     queries: list[QueryText] | None = Field(
         default=None, min_length=1, description="Several queries, answered in this order."
     )
-    k: int = Field(default=10, ge=1, description="How many hits; the server's limit is in `GET /v1/indexes`.")
+    k: int = Field(default=DEFAULT_K, ge=1, description="How many hits; the server's limit is in `GET /v1/indexes`.")
     method: Method = Field(
         default="colbert", description="`colbert`, `bm25`, or `hybrid`: the two fused by reciprocal ranks."
     )
@@ -131,7 +132,7 @@ class ExplainRequest(_QueryRequest):
     query: QueryText
     doc_ids: list[DocId] = Field(min_length=1, description="The documents to explain.")
     method: Literal["colbert", "bm25"] = Field(default="colbert")
-    k: int = Field(default=10, ge=1, description="Of the search: feedback may depend on it.")
+    k: int = Field(default=DEFAULT_K, ge=1, description="Of the search: feedback may depend on it.")
 
 
 class ExpandRequest(_QueryRequest):

@@ -25,7 +25,7 @@ def segments(index: Index) -> list[dict]:
 def test_three_workers_write_what_one_writes_and_what_one_machine_writes(ray_cluster, tmp_path, documents, single):
     codec = single.snapshot.codec
     one = create_index(tmp_path / "1", documents, workers=1, passages_per_segment=20, codec=codec, progress=False)
-    three = create_index(tmp_path / "3", documents, workers=3, passages_per_segment=20, progress=False)
+    three = create_index(tmp_path / "3", documents, workers=3, passages_per_segment=20, codec=codec, progress=False)
     assert one.snapshot.manifest == three.snapshot.manifest
     assert len(segments(three)) == 3
     assert three.snapshot.manifest.codec == single.snapshot.manifest.codec
@@ -93,6 +93,7 @@ def test_long_documents_are_split_by_the_workers(tmp_path, build, crew, document
     long = [(doc_id, f"{text} " * 5, {}) for doc_id, text, _ in documents[:9]]
     index = build(tmp_path / "x", crew, long, passages=Passages(32), size=4)
     alone = Index.create(tmp_path / "y", long, passages=Passages(32), progress=False)
+    assert index.snapshot.manifest.codec == alone.snapshot.manifest.codec  # trained on the same vectors
     index.merge()
     assert index.num_documents > 18
     assert segments(index) == segments(alone)

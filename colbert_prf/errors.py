@@ -13,6 +13,8 @@
     │   ├── IndexLockedError  another writer is at work
     │   └── IndexMismatchError  the index was made with another model, or from other documents
     ├── ServiceError          a server refused a request, or cannot be reached
+    ├── ClusterError          a Ray cluster cannot be reached, or its workers cannot be used
+    │   └── ShardError        a part of a distributed index does not answer
     └── MissingExtraError     an optional dependency is not installed
 
     UserWarning
@@ -26,9 +28,11 @@ from __future__ import annotations
 
 import operator
 import os
+from collections.abc import Iterable
 from typing import Any
 
 __all__ = [
+    "ClusterError",
     "ColbertPrfError",
     "DatasetError",
     "DatasetWarning",
@@ -41,6 +45,7 @@ __all__ = [
     "OutgrownCodecWarning",
     "ProjectionError",
     "ServiceError",
+    "ShardError",
     "StorageError",
     "TextError",
     "require_positive",
@@ -49,7 +54,20 @@ __all__ = [
 
 
 class ColbertPrfError(Exception):
-    """The root of the tree: catch it to catch everything this package raises on purpose."""
+    """The root of the tree: catch it to catch everything this package raises on purpose.
+
+    Every error can be pickled, so that it reaches the caller from another process as it was raised.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _as_it_was, (type(self), self.args, self.__dict__)
+
+
+def _as_it_was(kind: type[ColbertPrfError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> ColbertPrfError:
+    """Make an error from its parts: constructors put messages together from other arguments."""
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(attributes)
+    return error
 
 
 class InputError(ColbertPrfError, ValueError):
@@ -147,6 +165,26 @@ class ServiceError(ColbertPrfError):
     def __init__(self, message: str, *, status: int | None = None, code: str = "unreachable") -> None:
         self.status = status
         self.code = code
+        super().__init__(message)
+
+
+class ClusterError(ColbertPrfError):
+    """A Ray cluster cannot be reached, or its workers cannot be used."""
+
+
+class ShardError(ClusterError):
+    """A part of a distributed index does not answer.
+
+    Parameters
+    ----------
+    message
+        What was wrong, what was found and what to do.
+    shards
+        The numbers of the shards that do not answer.
+    """
+
+    def __init__(self, message: str, *, shards: Iterable[int] = ()) -> None:
+        self.shards = frozenset(shards)
         super().__init__(message)
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from colbert_prf.cli.corpus import Reading, checked_documents, corpus_options
+from colbert_prf.cli.cluster import Cluster, cluster_options
+from colbert_prf.cli.corpus import Reading, checked_documents, corpus_options, documents_of
 from colbert_prf.cli.output import console, json_option, model_option, print_json
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import ColbertPrfError
@@ -42,6 +43,7 @@ INDEX = click.Path(path_type=Path)
     help="Tokens from the beginning of a passage to that of the next. Default: half of --passages.",
 )
 @click.option("--resume", is_flag=True, help="Continue an interrupted build of the same corpus with the same options.")
+@cluster_options
 @corpus_options()
 @model_option
 @json_option
@@ -53,6 +55,7 @@ def index(
     length: int | None,
     stride: int | None,
     resume: bool,
+    cluster: Cluster | None,
     reading: Reading,
     model: str | None,
     as_json: bool,
@@ -72,32 +75,33 @@ def index(
       colbert-prf index corpus.jsonl.gz my.index --bits 4 --resume
       colbert-prf index products.csv my.index --id-field sku --text-field description --title-field name
       colbert-prf index books.jsonl books.index --passages 180 --stride 90
+      colbert-prf index passages.tsv /shared/my.index --ray 10.0.0.1:6379
     """
     from colbert_prf.index import Index, Passages
 
     if stride is not None and length is None:
         raise click.UsageError("--stride needs --passages.")
     split = Passages(length, stride) if length is not None else None
-    with checked_documents(corpus, reading) as (documents, count), _kept_if_interrupted(output):
-        made = Index.create(
-            output,
-            documents,
-            encoder=Encoder.load(model),
-            bits=int(bits),
-            texts=not no_texts,
-            passages=split,
-            resume=resume,
-            total=count,
-        )
+    options: dict[str, Any] = {"bits": int(bits), "texts": not no_texts, "passages": split, "resume": resume}
+    if cluster is not None:
+        from colbert_prf.distributed import create_index
+
+        with _kept_if_interrupted(output):
+            documents = documents_of(corpus, reading)
+            made = create_index(output, documents, encoder=Encoder.load(model), **options, **cluster)
+    else:
+        with checked_documents(corpus, reading) as (documents, count), _kept_if_interrupted(output):
+            made = Index.create(output, documents, encoder=Encoder.load(model), total=count, **options)
     _report(made, as_json)
 
 
 @click.command(short_help="Add passages to an index.")
 @click.argument("index", type=INDEX)
 @click.argument("corpus")
+@cluster_options
 @corpus_options()
 @json_option
-def add(index: Path, corpus: str, reading: Reading, as_json: bool) -> None:
+def add(index: Path, corpus: str, cluster: Cluster | None, reading: Reading, as_json: bool) -> None:
     """Add the passages of CORPUS to INDEX, all of them or none; of an index made with --passages they are split.
 
     A passage whose id is in INDEX is refused; `colbert-prf upsert` replaces it.
@@ -107,20 +111,16 @@ def add(index: Path, corpus: str, reading: Reading, as_json: bool) -> None:
       colbert-prf add my.index more.tsv
       zcat more.jsonl.gz | colbert-prf add my.index - --json
     """
-    from colbert_prf.index import Index
-
-    opened = Index.open(index)
-    with checked_documents(corpus, reading) as (documents, _):
-        opened.add(documents)
-    _report(opened, as_json)
+    _report(_grown(index, corpus, reading, cluster, replacing=False), as_json)
 
 
 @click.command(short_help="Add passages, replacing those that are there.")
 @click.argument("index", type=INDEX)
 @click.argument("corpus")
+@cluster_options
 @corpus_options()
 @json_option
-def upsert(index: Path, corpus: str, reading: Reading, as_json: bool) -> None:
+def upsert(index: Path, corpus: str, cluster: Cluster | None, reading: Reading, as_json: bool) -> None:
     """Add the passages of CORPUS to INDEX, and replace those whose ids are there, all of them or none.
 
     A search meanwhile finds each passage as it was or as it is now, and never misses it.
@@ -130,12 +130,7 @@ def upsert(index: Path, corpus: str, reading: Reading, as_json: bool) -> None:
       colbert-prf upsert my.index changed.tsv
       zcat changed.jsonl.gz | colbert-prf upsert my.index - --json
     """
-    from colbert_prf.index import Index
-
-    opened = Index.open(index)
-    with checked_documents(corpus, reading) as (documents, _):
-        opened.upsert(documents)
-    _report(opened, as_json)
+    _report(_grown(index, corpus, reading, cluster, replacing=True), as_json)
 
 
 @click.command(short_help="Delete passages from an index.")
@@ -206,6 +201,21 @@ def verify(index: Path, as_json: bool) -> None:
     console().print(
         f"{index}: {verified.num_files} files, {verified.num_bytes:,} bytes, all as they were written.", markup=False
     )
+
+
+def _grown(path: Path, corpus: str, reading: Reading, cluster: Cluster | None, *, replacing: bool) -> Any:
+    """Add the documents of a corpus to an index, or replace those that are there."""
+    from colbert_prf.index import Index
+
+    opened = Index.open(path)
+    if cluster is not None:
+        from colbert_prf.distributed import add_documents
+
+        add_documents(opened, documents_of(corpus, reading), replacing=replacing, **cluster)
+        return opened
+    with checked_documents(corpus, reading) as (documents, _):
+        (opened.upsert if replacing else opened.add)(documents)
+    return opened
 
 
 @contextmanager

@@ -7,12 +7,14 @@ import re
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from colbert_prf.cli.cluster import LOCAL
 from colbert_prf.errors import InputError, MissingExtraError, StorageError
 from colbert_prf.storage.layout import IndexLayout
 
@@ -38,9 +40,29 @@ SWITCH_SECONDS = 0.0005
 )
 @click.option("--max-k", default=1000, show_default=True, type=click.IntRange(min=1), help="Hits a request may want.")
 @click.option("--max-queries", default=64, show_default=True, type=click.IntRange(min=1), help="Queries in a request.")
+@click.option(
+    "--ray",
+    metavar="[HOST:PORT]",
+    is_flag=False,
+    flag_value=LOCAL,
+    help="Search by the shards of a Ray cluster: of the one at this address, of the one on this machine (auto), or of "
+    "a local one, which ends with the server.",
+)
+@click.option("--shards", type=click.IntRange(min=1), help="With --ray: processes that share the segments of an INDEX.")
+@click.option("--partial", is_flag=True, help="With --ray: answer without shards that do not answer, and say so.")
 @click.option("--log-queries", is_flag=True, help="Write the texts of queries to the access log.")
 @click.option("--quiet", is_flag=True, help="No access log.")
-def serve(indexes: tuple[str, ...], demo: bool, host: str, port: int, quiet: bool, **options: Any) -> None:
+def serve(
+    indexes: tuple[str, ...],
+    demo: bool,
+    host: str,
+    port: int,
+    quiet: bool,
+    ray: str | None,
+    shards: int | None,
+    partial: bool,
+    **options: Any,
+) -> None:
     """Serve indexes over HTTP: a page at /, an API under /v1, its documentation at /docs.
 
     Each INDEX is a folder made by `colbert-prf index`, known by the folder's name without .index, or by NAME. A change
@@ -53,6 +75,7 @@ def serve(indexes: tuple[str, ...], demo: bool, host: str, port: int, quiet: boo
     Examples:
       colbert-prf serve --demo
       colbert-prf serve my.index
+      colbert-prf serve /shared/my.index --ray 10.0.0.1:6379
       COLBERT_PRF_WRITE_KEY=secret colbert-prf serve news=/data/news.index wiki=/data/wiki.index --port 9000
     """
     try:
@@ -64,7 +87,10 @@ def serve(indexes: tuple[str, ...], demo: bool, host: str, port: int, quiet: boo
         raise MissingExtraError("Serving an index", extra="server") from error
     if not indexes and not demo:
         raise click.UsageError("give an index, or --demo.")
-    served = [served_index(each) for each in indexes]
+    if ray is None and (shards is not None or partial):
+        raise click.UsageError(f"{'--shards' if shards is not None else '--partial'} needs --ray.")
+    cluster = None if ray is None else {"address": None if ray == LOCAL else ray, "shards": shards, "partial": partial}
+    served = [served_index(each, cluster) for each in indexes]
     if demo:
         served.insert(0, _demo())
     app = create_app(Indexes(served), _settings(**options))
@@ -88,8 +114,8 @@ def _settings(*, max_k: int, max_queries: int, **options: Any) -> ServerSettings
     return replace(settings, limits=settings.limits.model_copy(update={"k": max_k, "queries": max_queries}))
 
 
-def served_index(argument: str) -> ServedIndex:
-    """An index as it is given to a server: a folder, or NAME=folder."""
+def served_index(argument: str, cluster: Mapping[str, Any] | None = None) -> ServedIndex:
+    """An index as it is given to a server: a folder, or NAME=folder; ``cluster`` tells who searches it."""
     from colbert_prf.server.indexes import ServedIndex
 
     name, equals, path = argument.partition("=")
@@ -99,7 +125,13 @@ def served_index(argument: str) -> ServedIndex:
         raise InputError(f"an index is named with letters, digits, '_', '.' and '-', found {name!r}; write NAME=INDEX")
     if not IndexLayout.at(path).manifest.is_file():
         raise StorageError("no index folder; make one with `colbert-prf index`", path=path)
-    return ServedIndex(name, path)
+    if cluster is None:
+        return ServedIndex(name, path)
+    from colbert_prf.distributed.cluster import require_ray
+    from colbert_prf.distributed.serving import ShardedGenerations
+
+    require_ray("Serving by a cluster")
+    return ServedIndex(name, path, open_searcher=ShardedGenerations(**cluster))
 
 
 def _demo() -> ServedIndex:

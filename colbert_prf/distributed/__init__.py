@@ -3,3 +3,8 @@
 The extra ``[ray]`` brings what it needs. A folder made here opens with :class:`colbert_prf.Index` on one machine, and
 the other way round.
 """
+
+from colbert_prf.distributed.indexing import add_documents, create_index
+from colbert_prf.distributed.searcher import DistributedSearcher
+
+__all__ = ["DistributedSearcher", "add_documents", "create_index"]

@@ -78,6 +78,7 @@ def create_index(
     *,
     encoder: Encoder | None,
     options: BuildOptions,
+    make_builder: Callable[[IndexLayout, Settings, BuildOptions], Builder] | None = None,
 ) -> None:
     """Build an index; its manifest appears when everything else is on the disk.
 
@@ -93,6 +94,8 @@ def create_index(
         The encoder of the texts; None if the documents have vectors.
     options
         How to build.
+    make_builder
+        Makes what builds; :class:`Builder` if left out.
 
     Raises
     ------
@@ -109,10 +112,10 @@ def create_index(
             return
         builder = None
         try:
-            builder = Builder(store.layout, settings, options)
+            builder = (make_builder or Builder)(store.layout, settings, options)
             builder.run(documents, encoder)
         except Exception:
-            is_begun = builder.state.chunks or builder.state.segments if builder else store.layout.build_state.exists()
+            is_begun = builder.is_begun if builder else store.layout.build_state.exists()
             if not is_begun:  # nothing worth resuming
                 shutil.rmtree(store.layout.building, ignore_errors=True)
                 store.layout.remove_unused(())
@@ -179,6 +182,11 @@ class Builder:
         with progress_bar("Compressing", total=num_spooled, shown=progress) as advance:
             self._compress(num_vectors_expected=self.state.num_spooled, advance=advance)
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is anything that a resumed build need not do again."""
+        return bool(self.state.chunks or self.state.segments)
+
     def manifest(self) -> Manifest:
         """Make the manifest of the index, after :meth:`run`."""
         assert self.state.codec is not None
@@ -195,7 +203,7 @@ class Builder:
 
     def _compress(self, *, num_vectors_expected: int, advance: Callable[[int], object]) -> None:
         """Compress the spool into segments, one segment's chunks at a time."""
-        codec = self._trained_codec(num_vectors_expected)
+        codec = self._trained_codec(self.state.chunks, num_vectors_expected)
         while infos := _chunks_of_a_segment(self.state.chunks):
             chunks = (Segment(self.layout, info, None) for info in infos)
             batches = (compress(batch, codec) for chunk in chunks for batch in chunk.batches())
@@ -207,9 +215,10 @@ class Builder:
             for info in infos:
                 shutil.rmtree(self.layout.chunk(info.name))
 
-    def _trained_codec(self, num_vectors_expected: int) -> Codec:
+    def _trained_codec(self, infos: Iterable[SegmentInfo], num_vectors_expected: int) -> Codec:
+        """Train the codec on some chunks, unless there is one."""
         if self.codec is None:
-            chunks = [Segment(self.layout, info, None) for info in self.state.chunks]
+            chunks = [Segment(self.layout, info, None) for info in infos]
             bits, seed = self.settings.bits, self.options.seed
             sample_size = sample_size_for(num_vectors_expected, bits)
             sample = sample_vectors(chunks, sample_size, dim=self.settings.dim, seed=seed)

@@ -12,10 +12,10 @@ from colbert_prf.storage.fields import Fields
 from colbert_prf.types import EncodedQuery, TokenIds, Vectors
 
 if TYPE_CHECKING:
+    from colbert_prf.index.codec import Codec
     from colbert_prf.index.passages import Passages
-    from colbert_prf.index.snapshot import Snapshot
 
-__all__ = ["Collection", "DocumentVectors", "NearTokens"]
+__all__ = ["Collection", "CompressedCollection", "DocumentVectors", "NearTokens"]
 
 
 class DocumentVectors(NamedTuple):
@@ -87,8 +87,8 @@ class Collection(Protocol):
         """The number of occurrences of each token, of shape (vocabulary_size,) or less."""
 
     @property
-    def on_disk(self) -> Snapshot | None:
-        """The collection itself if it is a generation of an index folder, with codec and segments; None in memory."""
+    def on_disk(self) -> CompressedCollection | None:
+        """The collection itself if it is a generation of an index folder, whose vectors have a codec; else None."""
 
     @property
     def snapshot(self) -> Collection:
@@ -137,3 +137,15 @@ class Collection(Protocol):
 
     def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:
         """Score every document by weighted MaxSim, of shape (num_positions,); deleted ones get minus infinity."""
+
+
+class CompressedCollection(Collection, Protocol):
+    """A collection whose vectors have centroids."""
+
+    @property
+    def codec(self) -> Codec:
+        """What compresses the vectors."""
+
+    @property
+    def centroid_frequencies(self) -> npt.NDArray[np.int64]:
+        """The number of live documents with each centroid, of shape (num_centroids,)."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from operator import length_hint
+from typing import TypeAlias
 
 from colbert_prf.encoder import Encoder
 from colbert_prf.errors import InputError, whole_number
@@ -23,8 +24,8 @@ from colbert_prf.index.documents import (
     split_documents,
 )
 from colbert_prf.index.fit import warn_if_outgrown, warn_if_unfit
-from colbert_prf.index.manifest import ModelInfo, Settings
-from colbert_prf.index.model import check_model, load_model, model_info
+from colbert_prf.index.manifest import ModelInfo, SegmentInfo, Settings
+from colbert_prf.index.model import check_model, load_model, settings_for
 from colbert_prf.index.passages import Passages, document_of, passages_named, siblings_of
 from colbert_prf.index.reader import IndexReader
 from colbert_prf.index.snapshot import Snapshot
@@ -34,6 +35,7 @@ from colbert_prf.storage.store import IdCheck
 
 __all__ = ["Index"]
 
+SegmentsWriter: TypeAlias = Callable[[Snapshot, Iterable[Document]], Sequence[SegmentInfo]]
 DEFAULT_VOCABULARY = 1 << 16
 """The largest vocabulary of which a token id takes two bytes."""
 
@@ -147,7 +149,7 @@ class Index(IndexReader):
             It names a document, or a setting, that cannot be used.
         """
         encoder = encoder or Encoder.load()
-        settings = _settings(encoder, whole_number("bits", bits, least=1), texts, passages)
+        settings = settings_for(encoder, bits, texts, passages)
         total = None if passages else total or length_hint(documents) or None
         options = BuildOptions(codec, resume, progress, total, seed)
         _check_ids(documents)
@@ -228,6 +230,22 @@ class Index(IndexReader):
         """Add or replace vectors made elsewhere; see :meth:`create_from_vectors` and :meth:`upsert`."""
         self._add(documents_of_vectors(encoded), None, replacing=True)
 
+    def add_with(self, write: SegmentsWriter, documents: TextDocuments, *, replacing: bool = False) -> None:
+        """Add or replace documents whose segments ``write`` makes, as the workers of a cluster do; see :meth:`add`.
+
+        Parameters
+        ----------
+        write
+            Takes a generation and documents, split into passages if the index has those, and writes them as segments
+            of the next generation.
+        documents
+            As in :meth:`create`.
+        replacing
+            Whether a document replaces the one with its id; otherwise it is refused.
+        """
+        split, encoder = self._from_texts(documents, "upsert" if replacing else "add")
+        self._add(split, encoder, replacing=replacing, write=write)
+
     def delete(self, doc_ids: Iterable[str]) -> None:
         """Delete documents, all of them or none; an :class:`InputError` names an unknown id.
 
@@ -279,10 +297,18 @@ class Index(IndexReader):
             )
         return split_documents(documents_of_texts(documents), self._settings.passages, encoder), encoder
 
-    def _add(self, documents: Iterable[Document], encoder: Encoder | None, *, replacing: bool = False) -> None:
+    def _add(
+        self,
+        documents: Iterable[Document],
+        encoder: Encoder | None,
+        *,
+        replacing: bool = False,
+        write: SegmentsWriter | None = None,
+    ) -> None:
+        write = write or partial(write_documents, encoder=encoder)
         old_names = {segment.info.name for segment in self._snapshot.segments}
         siblings = siblings_of if self._settings.passages is not None else None
-        self._store.add(documents, partial(write_documents, encoder=encoder), replacing=replacing, siblings=siblings)
+        self._store.add(documents, write, replacing=replacing, siblings=siblings)
         self.reload()
         warn_if_outgrown(self.path, self._snapshot.manifest)
         added = [segment for segment in self._snapshot.segments if segment.info.name not in old_names]
@@ -296,14 +322,6 @@ class Index(IndexReader):
             advice = f"; {doc_id!r} is a passage, delete its document {document_of(doc_id)!r}" if is_passage else ""
             raise InputError(f"the index has no document {doc_id!r}{advice}")
         return passage_ids
-
-
-def _settings(encoder: Encoder, bits: int, texts: bool, passages: Passages | None) -> Settings:
-    if not isinstance(passages, Passages | None):
-        raise InputError(f"passages must be Passages(...), such as Passages(180), found {passages!r:.80}")
-    fitted = passages.fitted(encoder.tokenization) if passages else None
-    special_ids = tuple(sorted(encoder.special_ids))
-    return Settings(encoder.dim, bits, encoder.vocabulary_size, special_ids, texts, model_info(encoder), fitted)
 
 
 def _check_ids(documents: TextDocuments) -> None:

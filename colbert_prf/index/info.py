@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from colbert_prf.index.catalogue import Catalogue
 from colbert_prf.index.manifest import ModelInfo
-from colbert_prf.index.snapshot import Snapshot
 
 __all__ = ["IndexInfo", "describe"]
 
@@ -32,7 +33,7 @@ class IndexInfo:
     """The bytes of all files without texts and metadata, divided by the number of vectors, deleted ones included."""
 
 
-def describe(snapshot: Snapshot) -> IndexInfo:
+def describe(snapshot: Catalogue[Any]) -> IndexInfo:
     """Describe an index without reading an array."""
     manifest, layout = snapshot.manifest, snapshot.layout
     sizes = {"manifest": layout.manifest.stat().st_size}

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import InputError
+from colbert_prf.index.catalogue import Catalogue
 from colbert_prf.index.codec import Codec
 from colbert_prf.index.info import IndexInfo, describe
 from colbert_prf.index.manifest import Settings
 from colbert_prf.index.segment import Segment
 from colbert_prf.index.snapshot import Snapshot
-from colbert_prf.storage.index import StoredIndex
+from colbert_prf.storage.index import SnapshotReader, StoredIndex
 from colbert_prf.types import EncodedQuery, TokenIds, Vectors
 
-__all__ = ["IndexReader"]
+__all__ = ["CatalogueReader", "IndexReader"]
 
 
-class IndexReader(StoredIndex[Snapshot]):
-    """Reads one generation of an index; each call sees the generation that is current when it begins.
+CatalogueType = TypeVar("CatalogueType", bound=Catalogue[Any])
 
-    Most methods that take an id take a position as well.
-    """
+
+class CatalogueReader(SnapshotReader[CatalogueType]):
+    """Reads what the catalogue of a generation tells."""
 
     def info(self) -> IndexInfo:
         """Describe the index in numbers."""
@@ -56,16 +59,6 @@ class IndexReader(StoredIndex[Snapshot]):
         """Token ids that carry no word."""
         return frozenset(self._settings.special_ids)
 
-    @property
-    def codec(self) -> Codec:
-        """The codec that compresses the vectors."""
-        return self._snapshot.codec
-
-    @property
-    def segments(self) -> list[Segment]:
-        """The segments, in the order of positions."""
-        return list(self._snapshot.segments)
-
     def document_frequency(self, token_ids: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Count the live documents with each of several tokens; 0 for one that is not in the vocabulary."""
         tokens = np.asarray(token_ids)
@@ -76,13 +69,27 @@ class IndexReader(StoredIndex[Snapshot]):
         frequencies = self._snapshot.document_frequencies[np.where(in_vocabulary, tokens, 0)]
         return np.where(in_vocabulary, frequencies, 0)
 
-    def vectors(self, document: str | int) -> Vectors:
-        """Decode the vectors of a document, by its id or position, of shape (num_tokens, dim)."""
-        return self._snapshot.vectors(self._position(document))
-
     def token_ids(self, document: str | int) -> TokenIds:
         """Read the token of each vector of a document, by its id or position, of shape (num_tokens,)."""
         return self._snapshot.token_ids(self._position(document))
+
+
+class IndexReader(CatalogueReader[Snapshot], StoredIndex[Snapshot]):
+    """Reads one generation of an index."""
+
+    @property
+    def codec(self) -> Codec:
+        """The codec that compresses the vectors."""
+        return self._snapshot.codec
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The segments, in the order of positions."""
+        return list(self._snapshot.segments)
+
+    def vectors(self, document: str | int) -> Vectors:
+        """Decode the vectors of a document, by its id or position, of shape (num_tokens, dim)."""
+        return self._snapshot.vectors(self._position(document))
 
     def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:
         """Score every position exactly on decoded vectors, of shape (num_positions,); minus infinity if deleted."""

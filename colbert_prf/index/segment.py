@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.index.batch import BATCH_VECTORS, Batch
+from colbert_prf.index.catalogue import CatalogueSegment
 from colbert_prf.index.codec import Codec
-from colbert_prf.index.manifest import DeletionInfo, SegmentInfo
-from colbert_prf.index.segment_writer import document_frequencies, token_dtype
+from colbert_prf.index.manifest import SegmentInfo
+from colbert_prf.index.segment_writer import document_frequencies
 from colbert_prf.kernels import candidates, packed
 from colbert_prf.kernels.postings import decode_postings
 from colbert_prf.storage.array_specs import ArraySpec
@@ -21,8 +21,7 @@ from colbert_prf.storage.blobs import blob_specs
 from colbert_prf.storage.identifiers import identifier_specs
 from colbert_prf.storage.layout import IndexLayout
 from colbert_prf.storage.metadata import metadata_specs
-from colbert_prf.storage.segment import StoredSegment
-from colbert_prf.types import TokenIds, Vectors
+from colbert_prf.types import Vectors
 
 __all__ = ["Segment"]
 
@@ -30,7 +29,7 @@ CHECKED_OFFSETS = ("offsets", "list_offsets", "token_list_offsets")
 """Kernels follow these, so all of them are checked when a segment is opened; of others only the first and the last."""
 
 
-class Segment(StoredSegment):
+class Segment(CatalogueSegment):
     """A segment of an index, or a spooled chunk of a build.
 
     Parameters
@@ -54,17 +53,12 @@ class Segment(StoredSegment):
         Whether the segment lists the documents of each token; segments of earlier releases do not.
     """
 
-    DELETION_INFO = DeletionInfo
-    info: SegmentInfo
-
     def __init__(self, layout: IndexLayout, info: SegmentInfo, codec: Codec | None) -> None:
         self.codec = codec
         folder = layout.folder(info.name) if codec else layout.chunk(info.name)
         super().__init__(layout, folder, info, _specs(info, codec))
         arrays = self.arrays
         self._column_names = tuple(codec.columns) if codec else ("vectors",)
-        self.token_ids = arrays["token_ids"]
-        self.offsets: npt.NDArray[np.int64] = arrays["offsets"]
         if codec:
             self.lists: npt.NDArray[np.uint8] = arrays["lists"]
             self.list_offsets: npt.NDArray[np.int64] = arrays["list_offsets"]
@@ -95,22 +89,6 @@ class Segment(StoredSegment):
             return self.codec.decode(self.columns, rows)
         columns = {name: column[rows] for name, column in self.columns.items()}
         return self.codec.decode(columns) if self.codec else columns["vectors"].astype(np.float32)
-
-    def tokens(self, rows: slice | npt.NDArray[Any]) -> TokenIds:
-        """Read the tokens of some vectors, and check that they occur in the segment."""
-        tokens, num_tokens = self.token_ids[rows], len(self.arrays["frequencies"])
-        if tokens.size and tokens.max() >= num_tokens:
-            raise self._damaged("token_ids", f"a token is {tokens.max()}, the segment has none from {num_tokens} on")
-        return tokens.astype(np.int32)
-
-    def check_vocabulary(self, size: int) -> None:
-        """Refuse arrays that were written for a vocabulary of another size."""
-        expected, dtype = np.dtype(token_dtype(size)), self.token_ids.dtype
-        if dtype != expected:
-            raise self._damaged("token_ids", f"for a vocabulary of {size} it must be {expected}, found {dtype}")
-        num_tokens = max(len(self.arrays["frequencies"]), len(self.deletion_arrays.get("frequencies", ())))
-        if num_tokens > size:
-            raise self._damaged("frequencies", f"it counts {num_tokens} tokens of a vocabulary of {size}")
 
     def postings(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Decode the documents of all lists, deleted ones included, and where each list begins among them."""
@@ -152,16 +130,6 @@ class Segment(StoredSegment):
             return candidates.list_sums(lists, list_offsets, numbers[listed], values[listed], len(self))
         except ValueError as error:
             raise self._damaged("token_lists", str(error)) from error
-
-    def add_frequencies(self, total: npt.NDArray[np.int64]) -> None:
-        """Add the document frequencies among the live documents to those of other segments."""
-        for array, sign in ((self.arrays["frequencies"], 1), (self.deletion_arrays.get("frequencies"), -1)):
-            if array is not None:
-                total[: len(array)] += sign * array.astype(np.int64)
-
-    def deletion_specs(self) -> dict[str, ArraySpec]:
-        """Specify the tombstones and the document frequencies among the deleted documents."""
-        return {**super().deletion_specs(), "frequencies": ArraySpec.of(np.uint32, shape=(None,))}
 
     def deletion_statistics(self, deleted: npt.NDArray[np.bool_]) -> tuple[dict[str, Array], dict[str, int]]:
         """Count for each token the deleted documents that have it, and the vectors of all deleted documents."""

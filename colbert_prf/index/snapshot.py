@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from colbert_prf.errors import IndexFormatError
+from colbert_prf.index.catalogue import Catalogue
 from colbert_prf.index.codec import Codec, codec_fault, codec_specs
 from colbert_prf.index.collection import DocumentVectors, NearTokens
-from colbert_prf.index.manifest import CodecInfo, Manifest, Settings
+from colbert_prf.index.manifest import CodecInfo, Settings
 from colbert_prf.index.nearest_tokens import nearest_tokens
-from colbert_prf.index.passages import Passages
 from colbert_prf.index.segment import Segment
 from colbert_prf.kernels import packed
 from colbert_prf.kernels.maxsim import maxsim
 from colbert_prf.storage.array_specs import check_specs
-from colbert_prf.storage.arrays import ArrayInfo, check_array, expand_ranges, open_array
+from colbert_prf.storage.arrays import check_array, expand_ranges, open_array
 from colbert_prf.storage.layout import IndexLayout
-from colbert_prf.storage.snapshot import StoredSnapshot
-from colbert_prf.types import EncodedQuery, TokenIds, Vectors
+from colbert_prf.types import EncodedQuery, Vectors
 from colbert_prf.types.encoded import check_query
 
 __all__ = ["Snapshot", "open_codec"]
 
 
-class Snapshot(StoredSnapshot[Segment]):
+class Snapshot(Catalogue[Segment]):
     """One generation of an index, with its codec."""
-
-    MANIFEST = Manifest
-    manifest: Manifest
 
     def _open_segments(self) -> list[Segment]:
         self.codec = open_codec(self.layout, self.manifest.codec, self.manifest.settings)
@@ -39,12 +34,6 @@ class Snapshot(StoredSnapshot[Segment]):
         for segment in segments:
             segment.check_vocabulary(self.manifest.settings.vocabulary_size)
         return segments
-
-    def array_files(self) -> dict[Path, ArrayInfo]:
-        """Return every array file of the generation, with the manifest's description of it."""
-        folder = self.layout.folder(self.manifest.codec.name)
-        codec = {self.layout.array(folder, name): info for name, info in self.manifest.codec.files.items()}
-        return codec | super().array_files()
 
     @property
     def on_disk(self) -> Snapshot:
@@ -56,33 +45,10 @@ class Snapshot(StoredSnapshot[Segment]):
         """The snapshot itself."""
         return self
 
-    @cached_property
-    def special_ids(self) -> frozenset[int]:
-        """Token ids that carry no word."""
-        return frozenset(self.manifest.settings.special_ids)
-
-    @property
-    def passages(self) -> Passages | None:
-        """How texts were split into passages; None if they were not."""
-        return self.manifest.settings.passages
-
     def vectors(self, position: int) -> Vectors:
         """Decode the vectors of a document, of shape (num_tokens, dim)."""
         segment, local_position = self.locate(position)
         return segment.vectors(local_position, local_position + 1)
-
-    def token_ids(self, position: int) -> TokenIds:
-        """Read the token of each vector of a document, of shape (num_tokens,)."""
-        segment, local_position = self.locate(position)
-        start, end = segment.offsets[local_position : local_position + 2].tolist()
-        return segment.tokens(slice(start, end))
-
-    def lengths(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the number of vectors of each of several documents."""
-        lengths = np.zeros(len(positions), np.int64)
-        for segment, rows, local_positions in self.by_segment(positions):
-            lengths[rows] = segment.offsets[local_positions + 1] - segment.offsets[local_positions]
-        return lengths
 
     def vectors_of(self, positions: npt.NDArray[np.int64]) -> DocumentVectors:
         """Decode the vectors of several documents, with their tokens and codes."""
@@ -111,14 +77,6 @@ class Snapshot(StoredSnapshot[Segment]):
         vectors, scores = self.codec.pad(query.vectors), self.codec.scores(query.vectors)
         stored = segment.packed_vectors()
         return packed.similarities_definition(vectors, scores, self.codec.residuals, stored, local_position)
-
-    @cached_property
-    def document_frequencies(self) -> npt.NDArray[np.int64]:
-        """The number of live documents with each token, of shape (vocabulary_size,)."""
-        total = np.zeros(self.manifest.settings.vocabulary_size, dtype=np.int64)
-        for segment in self.segments:
-            segment.add_frequencies(total)
-        return total
 
     @cached_property
     def collection_frequencies(self) -> npt.NDArray[np.int64]:

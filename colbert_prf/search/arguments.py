@@ -11,6 +11,7 @@ from colbert_prf.errors import InputError
 from colbert_prf.feedback import Feedback
 from colbert_prf.feedback.methods import make_feedback
 from colbert_prf.index import Index, MemoryIndex
+from colbert_prf.search.budget import Budget, default_probes, default_rescore
 from colbert_prf.search.filters import Filter, parse_filter
 from colbert_prf.search.grouping import Group
 from colbert_prf.search.ivfpq import BITS
@@ -71,6 +72,13 @@ class SearchOptions:
         if "where" in values:
             values["where"] = checked_filter(values["where"])
         return replace(self, **values) if values else self
+
+    def budget(self, k: int, num_vectors: int, num_positions: int) -> Budget:
+        """How many documents a first pass over a generation with so many vectors and positions looks at."""
+        if self.exact:
+            return Budget(None, max(1, num_positions))
+        probes = self.probes or default_probes(k, num_vectors)
+        return Budget(probes, self.rescore or default_rescore(k), widen=self.rescore is None)
 
     def check_preset(self, preset: str) -> None:
         """Refuse what the preset ``paper`` does not have."""

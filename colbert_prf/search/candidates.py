@@ -23,7 +23,7 @@ from colbert_prf.kernels import candidates as lists
 from colbert_prf.kernels import topk
 from colbert_prf.search.budget import Budget, Execution
 from colbert_prf.search.scorer import DocumentsBySegment, Mask, Positions, ScoredDocuments, Scorer, Scores, StoredScorer
-from colbert_prf.search.shortlist import WITH_RARE_TOKENS, heaviest, token_weights
+from colbert_prf.search.shortlist import WITH_RARE_TOKENS, RareTokens, heaviest, rare_tokens, token_weights
 from colbert_prf.types import EncodedQuery
 
 __all__ = ["Candidates", "StoredCandidates", "find_candidates"]
@@ -154,6 +154,7 @@ def find_candidates(
     execution: Execution | None = None,
     *,
     allowed: Mask = None,
+    rare: RareTokens | None = None,
 ) -> StoredCandidates:
     """Find the candidates of a generation.
 
@@ -171,6 +172,8 @@ def find_candidates(
         What to compute with.
     allowed
         Which documents may be found.
+    rare
+        The rare tokens of the query, where the generation is a part of the collection that tells which are rare.
     """
     execution = execution or Execution()
     with execution.stage("centroids"):
@@ -178,7 +181,9 @@ def find_candidates(
         scorer.prepare()
     with execution.stage("candidates"):
         masks = [_mask(*part, allowed) for part in zip(snapshot.segments, snapshot.starts, strict=False)]
-        weights = token_weights(snapshot, query, masks) if budget.widen else None
+        if budget.widen and rare is None:
+            rare = rare_tokens(query, snapshot.document_frequencies, snapshot.num_positions)
+        weights = token_weights(snapshot, rare, masks) if budget.widen and rare is not None else None
         choose = None if budget.probes is None else partial(_probed, masks=masks, k=k, probes=budget.probes)
         documents = _all_of(masks) if choose is None else choose(scorer, weights=weights)
         rarities = None if weights is None else _joined(weights, documents)

@@ -32,7 +32,19 @@ import numpy.typing as npt
 from colbert_prf.errors import InputError
 from colbert_prf.storage.fields import BOOLEAN, NUMBER, OTHER, STRING, Fields, kind_of, number_of, scalars
 
-__all__ = ["OPERATORS", "All", "AnyOf", "Compare", "Exists", "Filter", "Not", "filter_mask", "parse_filter"]
+__all__ = [
+    "OPERATORS",
+    "All",
+    "AnyOf",
+    "Compare",
+    "Exists",
+    "Filter",
+    "Not",
+    "check_fields",
+    "filter_mask",
+    "parse_filter",
+    "unchecked_mask",
+]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -229,15 +241,24 @@ def filter_mask(where: Filter, columns: Sequence[Fields]) -> Mask:
     InputError
         If a field is not in any of them, or no value of it can be compared with the operand.
     """
-    _check_fields(where, columns)
+    check_fields(where, [fields.kinds for fields in columns])
+    return unchecked_mask(where, columns)
+
+
+def unchecked_mask(where: Filter, columns: Sequence[Fields]) -> Mask:
+    """As :func:`filter_mask`, for some segments of a collection whose fields were checked."""
     return np.concatenate([np.empty(0, np.bool_), *(where.mask(fields) for fields in columns)])
 
 
-def _check_fields(where: Filter, columns: Sequence[Fields]) -> None:
+def check_fields(where: Filter, segments: Sequence[Mapping[str, frozenset[int]]]) -> None:
+    """Refuse a filter of a field that no segment has, or of which no value can be compared with the operand.
+
+    ``segments`` give the kinds of values of each of their fields.
+    """
     for condition in where.conditions():
-        kinds = [fields.kinds[condition.field] for fields in columns if condition.field in fields.kinds]
+        kinds = [fields[condition.field] for fields in segments if condition.field in fields]
         if not kinds:
-            names = sorted({name for fields in columns for name in fields.names})
+            names = sorted({name for fields in segments for name in fields})
             known = f"there are {', '.join(map(repr, names))}" if names else "its documents have no metadata"
             raise InputError(f"where: the index has no field {condition.field!r}; {known}")
         found = frozenset().union(*kinds)

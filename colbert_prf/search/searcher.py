@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Event
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from colbert_prf.encoder import Encoder
 from colbert_prf.encoder.base import available_cores
@@ -29,7 +29,7 @@ from colbert_prf.search.arguments import (
     checked_texts,
     marked_ids,
 )
-from colbert_prf.search.budget import Budget, Execution, default_probes, default_rescore
+from colbert_prf.search.budget import Execution
 from colbert_prf.search.candidates import find_candidates
 from colbert_prf.search.exact_pass import ExactPass
 from colbert_prf.search.explain import explain_hit
@@ -39,10 +39,13 @@ from colbert_prf.search.ivfpq import PaperEngine
 from colbert_prf.search.paper_pass import PaperPass
 from colbert_prf.search.prf_search import Learner, search_with_feedback
 from colbert_prf.search.retriever import Retriever, several_queries
-from colbert_prf.search.scorer import Mask, TopDocuments, check_scores
+from colbert_prf.search.scorer import TopDocuments, check_scores
 from colbert_prf.types import EncodedDocument, EncodedQuery, Explanation, Hits, Ranking
 
 __all__ = ["PRESETS", "Preset", "Searcher", "Where"]
+
+Begin: TypeAlias = Callable[[int, int], FirstPass]
+"""Begins a first pass for ``k`` documents, of which the best ``early`` are wanted before all are scored."""
 
 
 class Searcher(Retriever):
@@ -223,13 +226,13 @@ class Searcher(Retriever):
         execution = self._execution(options)
         encoded = self._encoded(query, execution)
         # One generation for the whole search, whatever writers do meanwhile.
-        collection = self.index.snapshot
+        collection = self._collection()
         check_group(options.group, collection)
         texts = self._encoded_texts(checked_texts(options.feedback, feedback_texts, with_passages=with_passages))
         marked = marked_ids(options.feedback, relevant, non_relevant)
         learner = _learner(options, collection, marked, texts, with_passages)
-        mask = allowed_mask(collection, allowed, options.where, execution)
-        find = partial(self._find, collection, encoded, options, learner, mask, execution)
+        begin = self._beginning(collection, encoded, options, allowed, execution)
+        find = partial(self._find, collection, encoded, learner, begin, execution)
         return find(options.k) if options.group is None else by_document(find, options.k, collection.num_documents)
 
     def search_many(
@@ -308,18 +311,21 @@ class Searcher(Retriever):
             raise InputError("the searcher is closed; make another with Searcher(index)")
         return Execution({"threads": options.threads or available_cores(), "executor": self._pool})
 
+    def _collection(self) -> Collection:
+        """The documents that a search looks at."""
+        return self.index.snapshot
+
     def _find(
         self,
         collection: Collection,
         query: EncodedQuery,
-        options: SearchOptions,
         learner: Learner | None,
-        mask: Mask,
+        begin: Begin,
         execution: Execution,
         k: int,
     ) -> Ranking:
         depth = k if learner is None else max(k, learner.depth)
-        first = self._begin(collection, query, depth, options, mask, execution, learner.num_best if learner else 0)
+        first = begin(depth, learner.num_best if learner else 0)
         if learner is None:
             first.finish()
             return _shown(collection, query, first.best(k), execution)
@@ -329,24 +335,27 @@ class Searcher(Retriever):
         before = partial(_shown, collection, query, answer.before)
         return Ranking(after.query, after.hits, after.timings, answer.expansion, before)
 
-    def _begin(
+    def _beginning(
         self,
         collection: Collection,
         query: EncodedQuery,
-        k: int,
         options: SearchOptions,
-        mask: Mask,
+        allowed: Iterable[str] | None,
         execution: Execution,
-        early: int,
-    ) -> FirstPass:
-        """Begin a first pass for ``k`` documents, of which the best ``early`` are wanted before all are scored."""
-        if (stored := collection.on_disk) is None:
-            return ExactPass(collection, query, execution, mask)
-        if self._paper is not None:
-            return PaperPass(self._paper, stored, query, k, options.probes, execution, mask)
-        budget = _budget(options, k, stored)
-        candidates = find_candidates(stored, query, k, budget, execution, allowed=mask)
-        return PrunedPass(candidates, k, budget, execution, early)
+    ) -> Begin:
+        """What begins the first passes of one search."""
+        mask = allowed_mask(collection, allowed, options.where, execution)
+
+        def begin(k: int, early: int) -> FirstPass:
+            if not isinstance(collection, Snapshot):
+                return ExactPass(collection, query, execution, mask)
+            if self._paper is not None:
+                return PaperPass(self._paper, collection, query, k, options.probes, execution, mask)
+            budget = options.budget(k, collection.manifest.num_vectors, collection.num_positions)
+            candidates = find_candidates(collection, query, k, budget, execution, allowed=mask)
+            return PrunedPass(candidates, k, budget, execution, early)
+
+        return begin
 
     @property
     def workers(self) -> Workers:
@@ -359,14 +368,6 @@ class Searcher(Retriever):
         if (encoder := self.index.encoder) is None:
             raise InputError("the index has no encoder; give an EncodedQuery, or an encoder when creating the index")
         return encoder
-
-
-def _budget(options: SearchOptions, k: int, snapshot: Snapshot) -> Budget:
-    """How many documents a first pass over a generation looks at."""
-    if options.exact:
-        return Budget(None, max(1, snapshot.num_positions))
-    probes = options.probes or default_probes(k, snapshot.manifest.num_vectors)
-    return Budget(probes, options.rescore or default_rescore(k), widen=options.rescore is None)
 
 
 def _learner(

@@ -76,5 +76,7 @@ def search_again(
         positions, original = positions[chosen], original[chosen]
     with execution.stage("maxsim again"):
         is_unscored = np.isnan(original)
-        original[is_unscored] = candidates.scorer.scores(positions[is_unscored])
-        return ScoredDocuments(positions, original + added.scores(positions))
+        # Both begin before either is waited for: where documents are scored elsewhere, that is one round trip.
+        scoring, scoring_added = candidates.scorer.begin(positions[is_unscored]), added.begin(positions)
+        original[is_unscored] = scoring.finish()
+        return ScoredDocuments(positions, original + scoring_added.finish())

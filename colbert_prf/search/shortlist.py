@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from colbert_prf.index.segment import Segment
 from colbert_prf.index.snapshot import Snapshot
@@ -23,7 +24,15 @@ from colbert_prf.kernels import topk
 from colbert_prf.search.scorer import Mask, Positions, ScoredDocuments, Scores, TopDocuments
 from colbert_prf.types import EncodedQuery
 
-__all__ = ["WITH_RARE_TOKENS", "Shortlist", "heaviest", "least_worth_scoring", "token_weights"]
+__all__ = [
+    "WITH_RARE_TOKENS",
+    "RareTokens",
+    "Shortlist",
+    "heaviest",
+    "least_worth_scoring",
+    "rare_tokens",
+    "token_weights",
+]
 
 WITH_RARE_TOKENS = 200
 """Documents that are scored exactly because they have rare tokens of the query."""
@@ -60,31 +69,57 @@ class Shortlist(NamedTuple):
         return both.only(np.argsort(both.positions))
 
 
-def token_weights(snapshot: Snapshot, query: EncodedQuery, masks: Sequence[Mask]) -> list[Scores]:
+class RareTokens(NamedTuple):
+    """The ``tokens`` (n,) of a query that are not common in a collection, and 1 / N_t of each in ``values``."""
+
+    tokens: Positions
+    values: Scores
+
+
+def rare_tokens(query: EncodedQuery, frequencies: npt.NDArray[np.int64], num_positions: int) -> RareTokens:
+    """The tokens of a query that are not common.
+
+    Parameters
+    ----------
+    query
+        What is searched.
+    frequencies
+        In how many documents of the collection each token is, N_t.
+    num_positions
+        How many documents the collection has, deleted ones included.
+
+    Examples
+    --------
+    >>> query = EncodedQuery(np.array([2, 1, 1, 0], np.int32), np.eye(4, dtype=np.float32))
+    >>> rare_tokens(query, np.array([201, 4, 0]), 5_000)
+    RareTokens(tokens=array([1]), values=array([0.25], dtype=float32))
+    """
+    tokens = np.unique(query.token_ids).astype(np.int64)
+    tokens = tokens[(tokens >= 0) & (tokens < len(frequencies))]
+    most = max(WITH_RARE_TOKENS, num_positions // COMMON)
+    tokens = tokens[(frequencies[tokens] > 0) & (frequencies[tokens] <= most)]
+    return RareTokens(tokens, (1 / frequencies[tokens]).astype(np.float32))
+
+
+def token_weights(snapshot: Snapshot, rare: RareTokens, masks: Sequence[Mask]) -> list[Scores]:
     """How rare the query's tokens in each document are, by segment: the sum of 1 / N_t over those that are not common.
 
     Documents that a mask (None for all) leaves out weigh nothing. A token t that N_t documents have adds 1 to the sum
     over all documents. So at most ``m · f`` documents have a weight of 1 / f or more, where m is the number of tokens:
     every document with a token of N_t ≤ 200 / m is among the heaviest 200.
     """
-    frequencies = snapshot.document_frequencies
-    tokens = np.unique(query.token_ids).astype(np.int64)
-    tokens = tokens[(tokens >= 0) & (tokens < len(frequencies))]
-    most = max(WITH_RARE_TOKENS, int(snapshot.starts[-1]) // COMMON)
-    tokens = tokens[(frequencies[tokens] > 0) & (frequencies[tokens] <= most)]
-    values = (1 / frequencies[tokens]).astype(np.float32)
-    return [_weights_of(*part, tokens, values) for part in zip(snapshot.segments, masks, strict=True)]
+    return [_weights_of(*part, rare) for part in zip(snapshot.segments, masks, strict=True)]
 
 
-def _weights_of(segment: Segment, mask: Mask, tokens: Positions, values: Scores) -> Scores:
+def _weights_of(segment: Segment, mask: Mask, rare: RareTokens) -> Scores:
     if mask is None:
-        return segment.token_sums(tokens, values)
+        return segment.token_sums(*rare)
     # The lists of a segment of which nothing may be found are not read.
-    return segment.token_sums(tokens, values) * mask if mask.any() else np.zeros(len(segment), np.float32)
+    return segment.token_sums(*rare) * mask if mask.any() else np.zeros(len(segment), np.float32)
 
 
-def heaviest(weights: Scores, approximate: Scores) -> Positions:
-    """The rows of the 200 largest positive weights, ascending; equal weights by their approximate scores.
+def heaviest(weights: Scores, approximate: Scores, count: int = WITH_RARE_TOKENS) -> Positions:
+    """The rows of the ``count`` largest positive weights, ascending; equal weights by their approximate scores.
 
     >>> approximate = np.array([5, 1, 2, 3], np.float32)
     >>> heaviest(np.array([0, 1, 0.5, 0], np.float32), approximate).tolist()
@@ -92,11 +127,11 @@ def heaviest(weights: Scores, approximate: Scores) -> Positions:
     """
     rows = np.flatnonzero(weights)
     rows = rows[np.isfinite(approximate[rows])]
-    if len(rows) <= WITH_RARE_TOKENS:
+    if len(rows) <= count:
         return rows
-    least = np.partition(weights[rows], -WITH_RARE_TOKENS)[-WITH_RARE_TOKENS]
+    least = np.partition(weights[rows], -count)[-count]
     above, equal = rows[weights[rows] > least], rows[weights[rows] == least]
-    return np.sort(np.concatenate([above, equal[topk.best(approximate[equal], WITH_RARE_TOKENS - len(above))]]))
+    return np.sort(np.concatenate([above, equal[topk.best(approximate[equal], count - len(above))]]))
 
 
 def least_worth_scoring(scores: Scores, approximate: Scores, cut: float, rank: int = SURE_RANKS) -> float:

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 from starlette.responses import Response
 
 from colbert_prf.errors import (
+    ClusterError,
     ColbertPrfError,
     DatasetError,
     IndexLockedError,
@@ -67,6 +68,8 @@ def api_error_of(error: ColbertPrfError, folder: str | os.PathLike[str] = "") ->
         return ApiError(422, "invalid_input", message, advice or SEE_DOCS)
     if isinstance(error, MissingExtraError):
         return ApiError(422, "not_installed", message, advice or "install it where the server runs")
+    if isinstance(error, ClusterError):
+        return ApiError(503, "shard_unavailable", message, advice or "try again later", retry_after=5)
     if isinstance(error, StorageError):
         return ApiError(409, "index_unusable", message, advice or "see the log of the server")
     return ApiError(422, "unusable_model", message, advice or "see the log of the server")
@@ -95,7 +98,7 @@ _DESCRIPTIONS = {
     415: "The body is not declared as JSON",
     422: "Something in the request cannot be used",
     429: "Too many writes wait",
-    503: "Too many searches wait, or the server is starting or stopping",
+    503: "Too many searches wait, a shard does not answer, or the server is starting or stopping",
 }
 
 

@@ -6,10 +6,10 @@ import copy
 import logging
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias, cast
 
 from colbert_prf.baselines.lexical import LexicalIndex
 from colbert_prf.encoder import Encoder
@@ -25,6 +25,7 @@ __all__ = ["Generation", "Indexes", "ServedIndex"]
 
 LOG = logging.getLogger("colbert_prf.server")
 NUM_EXAMPLES, EXAMPLE_WORDS = 4, 8
+OpenSearcher: TypeAlias = Callable[[Path, Encoder | None], Searcher]
 _Stamp = tuple[int, int, int]
 
 
@@ -33,13 +34,13 @@ class Generation:
 
     Parameters
     ----------
-    index
-        Opened for this generation, and never reloaded.
+    searcher
+        Over an index that was opened for this generation.
     """
 
-    def __init__(self, index: Index) -> None:
-        self.index = index
-        self.searcher = Searcher(index, threads=1, progress=False)
+    def __init__(self, searcher: Searcher) -> None:
+        self.searcher = searcher
+        self.index = cast(Index, searcher.index)
         self._lexical: LexicalIndex | None = None
         self._lock = threading.Lock()
 
@@ -78,13 +79,23 @@ class ServedIndex:
         Its folder.
     examples
         Queries to try; the beginnings of some passages if left out.
+    open_searcher
+        Opens a searcher over the newest generation, given the folder and the model; on this machine if left out.
     """
 
-    def __init__(self, name: str, path: str | os.PathLike[str], *, examples: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        path: str | os.PathLike[str],
+        *,
+        examples: Sequence[str] = (),
+        open_searcher: OpenSearcher | None = None,
+    ) -> None:
         self.name = name
         self.path = Path(path)
         self.stale = False
         self._given = tuple(examples)
+        self._open_searcher = open_searcher or _searcher_here
         self._examples: list[str] | None = None
         self._current: Generation | None = None
         self._encoder: Encoder | None = None
@@ -122,7 +133,7 @@ class ServedIndex:
             stamp = self._stamped()
             if self._current is not None and stamp == self._stamp:
                 return
-            generation = Generation(self._opened())
+            generation = Generation(self._open_searcher(self.path, self._model()))
             generation.warm(kernels=self._current is None)
             self._current, self._stamp, self.stale = generation, stamp, False
 
@@ -154,12 +165,14 @@ class ServedIndex:
         return self._examples
 
     def _opened(self) -> Index:
-        index = Index.open(self.path, encoder=self._encoder)
-        if self._encoder is None and index.encoder is not None:
-            self._encoder = copy.copy(index.encoder)
-            self._encoder.threads = 1  # type: ignore[attr-defined]  # a search is one thread's work, as is a write
-            index = Index.open(self.path, encoder=self._encoder)
-        return index
+        return Index.open(self.path, encoder=self._model())
+
+    def _model(self) -> Encoder | None:
+        """The model of the index, opened once; a search is one thread's work, as is a write."""
+        if self._encoder is None and (encoder := Index.open(self.path).encoder) is not None:
+            self._encoder = copy.copy(encoder)
+            self._encoder.threads = 1  # type: ignore[attr-defined]
+        return self._encoder
 
     def _stamped(self) -> _Stamp:
         status = self.layout.manifest.stat()
@@ -193,6 +206,10 @@ class Indexes(Mapping[str, ServedIndex]):
 
     def __len__(self) -> int:
         return len(self._served)
+
+
+def _searcher_here(path: Path, encoder: Encoder | None) -> Searcher:
+    return Searcher(Index.open(path, encoder=encoder), threads=1, progress=False)
 
 
 def _beginnings(index: Index) -> list[str]:

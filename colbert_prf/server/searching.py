@@ -32,6 +32,7 @@ from colbert_prf.server.schemas import (
     SearchHit,
     SearchRequest,
     SearchResult,
+    ShardCounts,
     Timing,
 )
 from colbert_prf.types import Expansion, Ranking
@@ -166,6 +167,8 @@ def _rankings(generation: Generation, request: SearchRequest, queries: Sequence[
 
 def _result(generation: Generation, request: SearchRequest, text: str, ranking: Ranking) -> SearchResult:
     result = SearchResult(query=text, tokens=[], hits=_hits(request, ranking), timings=timings_of(ranking.timings))
+    if ranking.shards is not None:
+        result.shards = ShardCounts(total=ranking.shards.total, answered=ranking.shards.answered)
     if (before := ranking.before) is not None:
         result.before = _hits(request, before)
     if ranking.term_expansion is not None:

@@ -1,4 +1,4 @@
-"""The class that all kinds of index on disk extend."""
+"""The classes that all kinds of index on disk extend: reading a generation, and owning a folder."""
 
 from __future__ import annotations
 
@@ -14,42 +14,19 @@ from colbert_prf.storage.snapshot import StoredSnapshot
 from colbert_prf.storage.store import Store
 from colbert_prf.storage.verification import Verification
 
-__all__ = ["StoredIndex"]
+__all__ = ["SnapshotReader", "StoredIndex"]
 
 SnapshotType = TypeVar("SnapshotType", bound=StoredSnapshot[Any])
 
 
-class StoredIndex(Generic[SnapshotType]):
-    """An index folder, of which the object shows one generation.
+class SnapshotReader(Generic[SnapshotType]):
+    """Shows one generation of an index; each call sees the generation that is current when it begins.
 
-    Its own changes take the object to the next generation; :meth:`reload` shows the changes of others. Documents are
-    named by their ids. The library itself works with positions, which count from 0 over all segments and change with a
-    merge.
-
-    Parameters
-    ----------
-    path
-        The folder.
-    snapshot_type
-        The class that opens a generation.
-    verify_segment
-        Refuses a segment whose arrays contradict each other.
+    Documents are named by their ids. The library itself works with positions, which count from 0 over all segments and
+    change with a merge; most methods that take an id take a position as well.
     """
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        snapshot_type: type[SnapshotType],
-        verify_segment: Callable[[SnapshotType, Any], None],
-    ) -> None:
-        self._store = Store(path, snapshot_type)
-        self._verify_segment = verify_segment
-        self._snapshot = self._store.open()
-
-    @property
-    def path(self) -> Path:
-        """The folder."""
-        return self._store.layout.path
+    _snapshot: SnapshotType
 
     @property
     def snapshot(self) -> SnapshotType:
@@ -87,6 +64,41 @@ class StoredIndex(Generic[SnapshotType]):
         """Find the positions of live documents; an :class:`InputError` names an unknown id."""
         return self._snapshot.positions(doc_ids)
 
+    def _position(self, document: str | int) -> int:
+        """Find the position of a document; an :class:`InputError` names an unknown or deleted id."""
+        return int(self._snapshot.positions([document])[0]) if isinstance(document, str) else document
+
+
+class StoredIndex(SnapshotReader[SnapshotType]):
+    """An index folder, of which the object shows one generation.
+
+    Its own changes take the object to the next generation; :meth:`reload` shows the changes of others.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    snapshot_type
+        The class that opens a generation.
+    verify_segment
+        Refuses a segment whose arrays contradict each other.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        snapshot_type: type[SnapshotType],
+        verify_segment: Callable[[SnapshotType, Any], None],
+    ) -> None:
+        self._store = Store(path, snapshot_type)
+        self._verify_segment = verify_segment
+        self._snapshot = self._store.open()
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self._store.layout.path
+
     def reload(self) -> None:
         """Show the newest generation."""
         self._snapshot = self._store.open()
@@ -105,7 +117,3 @@ class StoredIndex(Generic[SnapshotType]):
             It names the first file that has changed since it was written.
         """
         return self._store.verify(self._verify_segment)
-
-    def _position(self, document: str | int) -> int:
-        """Find the position of a document; an :class:`InputError` names an unknown or deleted id."""
-        return int(self._snapshot.positions([document])[0]) if isinstance(document, str) else document

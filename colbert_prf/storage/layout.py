@@ -7,11 +7,15 @@
       writer.lock  writer.json         held by, and naming, the process that is changing the index
       codec-000001/NAME.npy            made by generation 1
       segment-000001-0000/NAME.npy     the first segment made by generation 1
+      segment-000001-0123456789abcdef/NAME.npy  one that a cluster made, named by its content
       deletions-000002/SEGMENT.NAME.npy  what generation 2 deleted from a segment
       derived-0123456789abcdef/NAME    made by readers from the segments; may be removed, and is then made again
       building/                        only while an index is being created
         build.json                     the chunks and segments that are complete
         chunk-000000/NAME.npy          encoded documents that wait for the codec
+        slice-0123456789abcdef.zst     texts that wait for a worker of a cluster
+        attempt-NAME/NAME.npy          what a worker is writing; it gets its name when it is complete
+        SEGMENT.json                   the description of a complete segment of a cluster
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ from colbert_prf.storage.files import check_reachable
 __all__ = ["IndexLayout", "damaged_array"]
 
 _PLAIN_NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
-_INDEX_FOLDER = re.compile(r"(codec|segment|deletions)-\d{6,}(-\d{4,})?|derived-[0-9a-f]{16}")
+_INDEX_FOLDER = re.compile(r"(codec|deletions)-\d{6,}|segment-\d{6,}(-(\d{4,}|[0-9a-f]{16}))?|derived-[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,27 @@ class IndexLayout:
     def segment_name(*, generation: int, number: int) -> str:
         """The folder name of a segment that a generation wrote."""
         return f"segment-{generation:06}-{number:04}"
+
+    @staticmethod
+    def content_name(*, generation: int, digest: str) -> str:
+        """The folder name of a segment that a cluster wrote: ``digest`` is a hash of all that its bytes depend on."""
+        return f"segment-{generation:06}-{digest}"
+
+    def slice(self, digest: str) -> Path:
+        """The file of texts that wait for a worker."""
+        return self.building / f"slice-{_plain(self.building, digest)}.zst"
+
+    def attempt(self, segment_name: str, worker: str) -> Path:
+        """The folder of what a worker is writing."""
+        return self.building / f"attempt-{_plain(self.building, segment_name)}-{worker}"
+
+    def attempts(self, segment_name: str = "") -> list[Path]:
+        """The folders of what workers are writing of a segment, or have left; of all segments if none is named."""
+        return list(self.building.glob(f"attempt-{segment_name}*"))
+
+    def finished(self, segment_name: str) -> Path:
+        """The file that says that a segment of an unfinished build is complete."""
+        return self.building / f"{_plain(self.building, segment_name)}.json"
 
     @staticmethod
     def deletions_name(generation: int) -> str:

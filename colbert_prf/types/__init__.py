@@ -4,7 +4,7 @@ from colbert_prf.types.encoded import EncodedDocument, EncodedQuery, TokenIds, V
 from colbert_prf.types.expansion import Expansion, ExpansionVector
 from colbert_prf.types.explanation import Explanation, Match
 from colbert_prf.types.hits import Hit, Hits
-from colbert_prf.types.ranking import Ranking
+from colbert_prf.types.ranking import Ranking, Shards
 from colbert_prf.types.terms import TermExpansion, TermExplanation, TermMatch
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Hits",
     "Match",
     "Ranking",
+    "Shards",
     "TermExpansion",
     "TermExplanation",
     "TermMatch",

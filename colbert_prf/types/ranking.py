@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from colbert_prf.errors import InputError, MissingExtraError
 from colbert_prf.types.encoded import EncodedQuery
@@ -17,9 +17,16 @@ from colbert_prf.types.terms import TermExpansion
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Ranking"]
+__all__ = ["Ranking", "Shards"]
 
 HITS_IN_REPR = 3
+
+
+class Shards(NamedTuple):
+    """The shards of a distributed search: all there are, and those that answered."""
+
+    total: int
+    answered: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +49,8 @@ class Ranking:
         Returns the ranking before feedback; :attr:`before` calls it once.
     term_expansion
         The query of terms before and after feedback, if a lexical system used feedback.
+    shards
+        How many shards the index is divided into and how many of them answered, if the search was distributed.
 
     Examples
     --------
@@ -58,6 +67,7 @@ class Ranking:
     expansion: Expansion | None = None
     read_before: Callable[[], Ranking] | None = None
     term_expansion: TermExpansion | None = None
+    shards: Shards | None = None
 
     def __len__(self) -> int:
         return len(self.hits)

@@ -14,7 +14,7 @@ from colbert_prf.demo import demo_passages
 from colbert_prf.search.budget import Budget
 from colbert_prf.search.candidates import find_candidates
 from colbert_prf.search.first_pass import PrunedPass
-from colbert_prf.search.shortlist import Shortlist, heaviest, least_worth_scoring, token_weights
+from colbert_prf.search.shortlist import Shortlist, heaviest, least_worth_scoring, rare_tokens, token_weights
 
 DIM, VOCABULARY, NUM_DOCUMENTS, RARE = 32, 400, 1200, 390
 """Tokens from ``RARE`` on stand in few documents."""
@@ -171,7 +171,8 @@ def test_parts_of_a_collection_have_the_candidates_of_the_whole(index, probes):
 def test_token_weights_by_hand(index):
     """A token that is in n documents gives 1 / n to each; one that is too common gives nothing."""
     frequencies = index.snapshot.document_frequencies
-    weights = np.concatenate(token_weights(index.snapshot, query([RARE, RARE + 1, RARE]), [None, None]))
+    rare = rare_tokens(query([RARE, RARE + 1, RARE]), frequencies, index.num_positions)
+    weights = np.concatenate(token_weights(index.snapshot, rare, [None, None]))
     for token in (RARE, RARE + 1):
         assert weights[sorted(holders(index, token))] == pytest.approx(1 / frequencies[token])
     assert weights[index.snapshot.live].sum() == pytest.approx(2, rel=1e-5)

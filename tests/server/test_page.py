@@ -82,11 +82,12 @@ def visit(browser, address):
     """Open the page; at the end the console must be empty and no request may have left the host."""
     contexts, noise, strangers = [], [], []
 
-    def visit(query: str = "", viewport=DESKTOP, scheme: str = "light"):
+    def visit(query: str = "", viewport=DESKTOP, scheme: str = "light", quiet: bool = True):
         context = browser.new_context(viewport=viewport, color_scheme=scheme, reduced_motion="reduce")
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: noise.append(message.text))
+        if quiet:  # the browser itself writes refused requests there
+            page.on("console", lambda message: noise.append(message.text))
         page.on("pageerror", lambda error: noise.append(str(error)))
         page.on("request", lambda request: request.url.startswith(address) or strangers.append(request.url))
         page.goto(f"{address}/{query}")
@@ -234,6 +235,120 @@ def test_keys_walk_through_the_hits(visit):
     page.wait_for_selector(".chip")
     page.keyboard.press("?")
     assert page.locator("#keys").is_visible()
+
+
+def test_a_chip_shows_where_its_vector_came_from(visit):
+    page = visit("?index=fish&q=how+large+is+a+tank&method=prf&weight=0.5")
+    page.wait_for_selector(".chip")
+    learned_from = page.inner_text("#summary").split("learned from ")[1]
+    page.locator(".chip").first.focus()
+    assert learned_from in page.inner_text(".popover")
+    places = page.locator("mark.source").evaluate_all("all => all.map(one => one.closest('.hit').dataset.id)")
+    assert set(places) <= {learned_from}
+
+
+def test_side_by_side_has_both_rankings(visit):
+    page = visit("?index=fish&q=how+large+is+a+tank&method=prf&weight=0.9&view=side")
+    page.wait_for_selector("#lists.side")
+    before, after = (page.locator("#lists ol").nth(n).locator(".id").all_inner_texts() for n in range(2))
+    page.get_by_role("radio", name="off", exact=True).click()
+    page.wait_for_selector(".chip", state="detached")
+    assert page.locator(".hit .id").all_inner_texts() == before
+    assert sorted(before) == sorted(after), "ten passages, all found by both"
+
+
+def test_the_plane_zooms_tells_names_and_follows_its_slider(visit):
+    page = visit("?index=fish&q=how+large+is+a+tank&method=prf&clusters=8")
+    page.wait_for_selector("#plane svg")
+    page.locator("#plane .p-query").first.hover(force=True)
+    page.wait_for_selector(".tip:visible")
+    whole = page.locator("#plane svg").get_attribute("viewBox")
+    page.mouse.wheel(0, -300)
+    page.wait_for_function("box => document.querySelector('#plane svg').getAttribute('viewBox') != box", arg=whole)
+    page.locator("#plane-reset").click()
+    assert page.locator("#plane svg").get_attribute("viewBox") == whole
+    page.locator("#slider-clusters").fill("4")
+    page.wait_for_function("document.querySelectorAll('#plane .p-centroid').length == 4")
+    page.fill("#compare", "The tank bombarded the troops")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#plane .p-compare")
+    assert "compare=" in page.url
+    page.locator("summary", has_text="table").click()
+    assert "other text" in page.inner_text("#plane-table")
+
+
+def test_a_long_passage_folds_and_a_right_to_left_one_turns(visit):
+    page = visit("?index=fish&q=goldfish+tank&k=10")
+    long = page.locator('.hit[data-id="long"]')
+    page.wait_for_selector('.hit[data-id="long"]')
+    assert long.locator(".passage").bounding_box()["height"] < 200
+    long.get_by_role("button", name="more").click()
+    assert long.locator(".passage").bounding_box()["height"] > 1000
+    hebrew = page.locator('.hit[data-id="hebrew"] .passage')
+    assert hebrew.evaluate("one => getComputedStyle(one).direction") == "rtl"
+    assert "👩‍🔬" in page.inner_text('.hit[data-id="emoji"] .passage')
+
+
+def test_the_theme_can_be_chosen_and_stays(visit):
+    page = visit()
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    for _ in range(2):  # auto, light, dark
+        page.locator("#theme").click()
+    dark = page.evaluate(ground)
+    assert dark != light
+    page.reload()
+    assert page.evaluate(ground) == dark
+
+
+def test_nothing_is_lost_when_an_older_answer_comes_later(visit):
+    page = visit()
+    slow = []
+    page.route("**/search", lambda route: slow.append(route) if not slow else route.continue_())
+    page.fill("#query", "bank rates")
+    page.keyboard.press("Enter")
+    page.fill("#query", "goldfish in winter")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".hit")
+    slow[0].continue_()
+    page.wait_for_load_state("networkidle")
+    assert page.locator(".hit .id").first.inner_text() == "pond"
+    assert page.title().startswith("goldfish in winter")
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "shown"),
+    [(503, "overloaded", "Trying again in 1 s."), (422, "invalid_input", "choose another")],
+)
+def test_a_refusal_says_what_to_do_and_a_busy_server_is_asked_again(visit, status, code, shown):
+    page = visit(quiet=False)
+    answer = {"code": code, "message": "this cannot be answered", "hint": "choose another"}
+    headers = {"Retry-After": "1"} if status == 503 else {}
+    page.route("**/search", lambda route: route.fulfill(status=status, json=answer, headers=headers), times=1)
+    page.fill("#query", "goldfish in winter")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#notice:not([hidden])")
+    assert "this cannot be answered" in page.inner_text("#notice")
+    assert shown in page.inner_text("#notice")
+    if status == 503:
+        page.wait_for_selector(".hit")
+        assert page.locator("#notice").is_hidden()
+
+
+def test_a_server_with_a_key_is_asked_with_it(visit):
+    page = visit(quiet=False)
+
+    def guarded(route):
+        if route.request.headers.get("authorization") == "Bearer secret":
+            return route.continue_()
+        return route.fulfill(status=401, json={"code": "key_needed", "message": "a key is needed", "hint": "send it"})
+
+    page.route("**/v1/**", guarded)
+    page.goto(page.url + "?index=fish&q=goldfish+in+winter")
+    page.wait_for_selector("#key-dialog[open]")
+    page.fill("#key", "secret")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".hit")
 
 
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])

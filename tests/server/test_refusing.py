@@ -153,6 +153,16 @@ def test_huge_bodies_are_refused(client):
     refused(client.post(SEARCH, content=b"{}", headers={**JSON, "Content-Length": "x"}), 413, "too_large")
 
 
+def test_huge_uploads_are_refused_and_change_nothing(folder):
+    small = ServerSettings().limits.model_copy(update={"upload_bytes": 100})
+    document = json.dumps({"doc_id": "x", "text": "A zebra. " * 20}).encode()
+    with serving(folder, write_key="write", limits=small) as client:
+        for body in (document, iter([document[:90], document[90:]])):  # with and without Content-Length
+            response = client.put("/v1/indexes/fish/documents", content=body, headers=WRITE)
+            assert "100 bytes" in refused(response, 413, "too_large")
+        assert client.get("/v1/indexes").json()["indexes"][0]["generation"] == 1
+
+
 def test_a_server_with_a_read_key(built):
     with serving(built, read_key="read", write_key="write") as client:
         assert client.get("/health").status_code == 200

@@ -67,3 +67,18 @@ def test_what_the_schema_says_holds(schema, operation, mode):
         check()
     except Unsatisfiable:
         pytest.skip("this request has nothing that could be wrong")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("path", "where"),
+    [
+        ("/v1/indexes/{name}/documents", {"path_parameters": {"name": "fish"}, "query": {"id": "a/b c?d#e"}}),
+        ("/v1/indexes/{name}/documents/{doc_id}", {"path_parameters": {"name": "fish", "doc_id": "pond"}}),
+    ],
+)
+def test_what_the_schema_says_holds_for_documents_that_are_there(schema, path, where):
+    """Ids made up from the schema are unknown ones."""
+    case = schema[path]["GET"].Case(**where)
+    assert case.call_and_validate(checks=CHECKS).json()["generation"] >= 1

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from time import perf_counter
-from typing import Literal, NamedTuple, get_args
+from typing import get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from colbert_prf.baselines.lexical.feedback import TermFeedback
 from colbert_prf.baselines.lexical.index import LexicalIndex
-from colbert_prf.baselines.lexical.segment import Postings
 from colbert_prf.baselines.lexical.snapshot import LexicalSnapshot
+from colbert_prf.baselines.lexical.term_scores import BestDocuments, Formula, Idf, best_documents
 from colbert_prf.errors import InputError, whole_number
 from colbert_prf.search.allowed import where_mask
 from colbert_prf.search.arguments import Where, checked_filter
@@ -22,15 +21,6 @@ from colbert_prf.search.scorer import Mask
 from colbert_prf.types import Hits, Ranking, TermExplanation, TermMatch
 
 __all__ = ["BM25", "Idf"]
-
-Idf = Literal["robertson", "lucene"]
-
-
-class _Found(NamedTuple):
-    """Positions of documents and their scores, best first; equal scores by position."""
-
-    positions: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.float64]
 
 
 class BM25(Retriever):
@@ -96,6 +86,11 @@ class BM25(Retriever):
         self.feedback = feedback
         self.where = checked_filter(where)
 
+    @property
+    def formula(self) -> Formula:
+        """The parameters."""
+        return Formula(self.k1, self.b, self.k3, self.idf)
+
     def search(self, query: str, k: int = DEFAULT_K, *, where: Where | None = None) -> Ranking:
         """Find the ``k`` best documents; those that share no term with the query are not found.
 
@@ -141,7 +136,7 @@ class BM25(Retriever):
         mask = where_mask(snapshot, self.where if where is None else checked_filter(where))
         found = self._found(snapshot, terms, max(k, self.feedback.feedback_docs if self.feedback else 0), mask)
         timings["score"] = perf_counter() - started
-        first = _Found(found.positions[:k], found.scores[:k])
+        first = BestDocuments(found.positions[:k], found.scores[:k])
         if self.feedback is None:
             return Ranking(query, self._hits(snapshot, first), timings)
         started = perf_counter()
@@ -171,36 +166,17 @@ class BM25(Retriever):
             postings = snapshot.postings(term)
             place = int(np.searchsorted(postings.positions, position))
             has = place < len(postings.positions) and postings.positions[place] == position
-            parts = self._parts(snapshot, postings, weight)
+            count, average_length = snapshot.num_documents, snapshot.average_length
+            num_found = len(postings.positions)
+            parts = self.formula.parts(postings, snapshot.lengths, weight, count, num_found, average_length)
             frequency, part = (int(postings.frequencies[place]), float(parts[place])) if has else (0, 0.0)
             matches.append(TermMatch(term, frequency, len(postings.positions), weight, part))
         return TermExplanation(doc_id, tuple(matches))
 
-    def _found(self, snapshot: LexicalSnapshot, terms: Mapping[str, float], k: int, mask: Mask) -> _Found:
-        from colbert_prf.kernels.topk import best_sorted
+    def _found(self, snapshot: LexicalSnapshot, terms: Mapping[str, float], k: int, mask: Mask) -> BestDocuments:
+        return best_documents(snapshot, terms, k, self.formula, mask=mask)
 
-        scores = np.zeros(snapshot.num_positions)
-        matched = np.zeros(snapshot.num_positions, dtype=np.bool_)
-        for term, weight in sorted(terms.items()):  # so that the order of the query changes no digit of a score
-            postings = snapshot.postings(term)
-            scores[postings.positions] += self._parts(snapshot, postings, weight)
-            matched[postings.positions] = True
-        positions = np.flatnonzero(matched if mask is None else matched & mask)
-        order = best_sorted(scores[positions], k)
-        return _Found(positions[order], scores[positions[order]])
-
-    def _parts(self, snapshot: LexicalSnapshot, postings: Postings, weight: float) -> npt.NDArray[np.float64]:
-        """What a term gives to each of its documents."""
-        count, found = snapshot.num_documents, len(postings.positions)
-        odds = (count - found + 0.5) / (found + 0.5)
-        idf = np.log2(odds) if self.idf == "robertson" else np.log1p(odds)
-        saturated = weight if self.k3 is None else (self.k3 + 1) * weight / (self.k3 + weight)
-        lengths = snapshot.lengths[postings.positions] / snapshot.average_length
-        return np.asarray(
-            saturated * idf * postings.frequencies / (postings.frequencies + self.k1 * (1 - self.b + self.b * lengths))
-        )
-
-    def _hits(self, snapshot: LexicalSnapshot, found: _Found) -> Hits:
+    def _hits(self, snapshot: LexicalSnapshot, found: BestDocuments) -> Hits:
         positions = found.positions.tolist()
         return Hits(
             snapshot.doc_ids_of(found.positions),

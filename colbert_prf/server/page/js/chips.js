@@ -1,6 +1,6 @@
 // The query as tokens, and what feedback added as chips that can be switched off.
 
-import { byId, el, fixed } from "./dom.js";
+import { byId, el, fixed, spelled } from "./dom.js";
 
 /** Show the tokens of the query; special ones are summed up in one. */
 export function showTokens(tokens) {
@@ -21,11 +21,11 @@ function popover(vector) {
   const from = new Map();
   for (const source of vector.sources) {
     const words = from.get(source.doc_id) ?? new Set();
-    words.add(source.word ?? source.token);
+    words.add(source.word ?? spelled(source.token));
     from.set(source.doc_id, words);
   }
   return el("div", { class: "popover", role: "tooltip" },
-    el("div", {}, ...vector.likely.slice(0, 4).flatMap((likely) => [el("b", {}, likely.token), ` ${fixed(likely.probability)}  `])),
+    el("div", {}, ...vector.likely.slice(0, 4).flatMap((likely) => [el("b", {}, spelled(likely.token)), ` ${fixed(likely.probability)}  `])),
     el("div", { class: "quiet" }, `σ ${fixed(vector.sigma)} · weight ${fixed(vector.weight, 3)}`),
     el("ul", {}, ...[...from].slice(0, 4).map(([id, words]) => el("li", {}, `${[...words].slice(0, 6).join(", ")} — ${id}`))));
 }
@@ -46,7 +46,7 @@ export function showLearned(expansion, first, actions) {
       "--sigma": (vector.sigma / rarest).toFixed(2),
       "aria-label": `${vector.label}, ${vector.active ? "added" : "switched off"}`,
       onclick: () => actions.toggleVector(vector.number),
-    }, vector.label.replaceAll("##", "…"), el("span", { class: "sigma" }));
+    }, spelled(vector.label), el("span", { class: "sigma" }));
     const show = () => {
       const shown = popover(vector);
       document.body.append(shown);
@@ -62,5 +62,5 @@ export function showLearned(expansion, first, actions) {
   };
   document.querySelectorAll(".popover").forEach((shown) => shown.remove());
   const all = expansion.vectors.map(chip);
-  return container.replaceChildren(el("span", { class: "name" }, `learned from ${expansion.feedback.length === 1 ? "one passage" : `${expansion.feedback.length} passages`}`), ...all);
+  return container.replaceChildren(el("span", { class: "name", title: "σ of the paper: how rare the token is" }, `learned from ${expansion.feedback.length === 1 ? "one passage" : `${expansion.feedback.length} passages`}, bar: σ`), ...all);
 }

@@ -48,4 +48,7 @@ export function segments(container, options, chosen, choose) {
   container.replaceChildren(...buttons);
 }
 
+/** A token as people read it: a piece that continues a word begins with an ellipsis, not with `##`. */
+export const spelled = (token) => token.replaceAll("##", "…");
+
 export const fixed = (number, digits = 2) => number.toFixed(digits);

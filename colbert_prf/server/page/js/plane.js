@@ -1,8 +1,8 @@
 // The paper's Figure 1 to play with: query, passages and centroids in the plane of their principal components.
 
-import { byId, el, fixed, svg } from "./dom.js";
+import { byId, el, fixed, spelled, svg } from "./dom.js";
 
-const WIDTH = 388, HEIGHT = 320, MARGIN = 28;
+const WIDTH = 388, HEIGHT = 300, MARGIN = 28;
 let drawing = null;
 let box = { x: 0, y: 0, width: WIDTH, height: HEIGHT };
 
@@ -24,23 +24,34 @@ function pointsOf(answer) {
     ...answer.centroids.map((point) => ({
       ...point, kind: `centroid${point.chosen ? " chosen" : ""}`, radius: 3 + 8 * Math.sqrt(Math.max(0, point.sigma) / rarest),
       tip: `${point.label} · σ ${fixed(point.sigma)} · P ${fixed(point.probability)}${point.chosen ? ` · weight ${fixed(point.weight, 3)}` : " · not added"}`,
-      label: point.chosen ? point.label.replaceAll("##", "…") : "", rank: 2 + point.sigma,
+      label: point.chosen ? spelled(point.label) : "", rank: 2 + point.sigma,
     })),
     ...answer.tokens.filter((point) => !point.special).map((point) => ({ ...point, kind: "query", radius: 4, tip: `${point.token} · query`, label: point.token, rank: 1e9 })),
   ];
 }
 
-/** Labels that cover no other label; the most important first, at one of four sides of the point. */
+/**
+ * Labels that cover no other label; the most important first, each at that side or corner of its point where it covers
+ * the fewest circles. One that would cover several is left to the tip and to the table.
+ */
 function labelled(points, scale, zoom) {
   const taken = [], labels = [];
+  const circles = points.filter((point) => point.kind !== "passage").map((point) => ({ point, x: scale.x(point.x), y: scale.y(point.y), r: point.radius * zoom }));
+  const covered = (own, left, top, width, height) => circles.filter(({ point, x, y, r }) => point !== own
+    && Math.hypot(x - Math.max(left, Math.min(x, left + width)), y - Math.max(top, Math.min(y, top + height))) < r).length;
   for (const point of points.filter((one) => one.label).sort((a, b) => b.rank - a.rank)) {
     const width = point.label.length * 6.7 * zoom + 2, height = 12 * zoom;
     const x = scale.x(point.x), y = scale.y(point.y), gap = point.radius * zoom + 2 * zoom;
-    const places = [[x + gap, y - height / 2], [x - gap - width, y - height / 2], [x - width / 2, y - gap - height], [x - width / 2, y + gap]];
-    const free = places.find(([left, top]) => left > 0 && left + width < WIDTH
+    const corner = 0.7 * gap;
+    const places = [[x + gap, y - height / 2], [x - gap - width, y - height / 2], [x - width / 2, y - gap - height], [x - width / 2, y + gap],
+      [x + corner, y - corner - height], [x + corner, y + corner], [x - corner - width, y - corner - height], [x - corner - width, y + corner]];
+    const free = places.filter(([left, top]) => left > 0 && left + width < WIDTH
       && taken.every((other) => left > other.right || left + width < other.left || top > other.bottom || top + height < other.top));
-    if (!free) continue;
-    const [left, top] = free;
+    if (!free.length) continue;
+    const costs = free.map(([left, top]) => covered(point, left, top, width, height));
+    const least = Math.min(...costs);
+    if (least > 1) continue;
+    const [left, top] = free[costs.indexOf(least)];
     taken.push({ left, right: left + width, top, bottom: top + height });
     labels.push(svg("text", { x: left, y: top + height * 0.8 }, point.label));
   }

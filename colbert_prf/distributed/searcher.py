@@ -72,7 +72,7 @@ class DistributedSearcher(Searcher):
         Reaches the shards some other way than Ray, such as :class:`~colbert_prf.distributed.transport.LocalTransport`;
         the caller closes it.
     options
-        ``query_weights``, ``k``, ``feedback``, ``probes``, ``rescore``, ``exact``, ``where``, ``group`` and ``threads``,
+        ``query_weights``, ``k``, ``feedback``, ``probes``, ``rescore``, ``exact``, ``where``, ``group``, ``threads``:
         as in :class:`~colbert_prf.Searcher`; ``threads`` are those of a shard.
 
     Raises

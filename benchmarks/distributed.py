@@ -124,12 +124,13 @@ def driver_of(arguments: argparse.Namespace, folder: Path) -> Figures:
     from colbert_prf.storage.layout import IndexLayout
     from colbert_prf.storage.store import IdCheck
 
-    texts = [text for _, text in passages_of(arguments.files[0])]
+    texts: list[str] = []
+    reading = timed(lambda: texts.extend(text for _, text in passages_of(arguments.files[0]))) / len(texts)
     documents = documents_of_texts((str(number), text) for number, text in zip(count(), cycle(texts), strict=False))
     checked = IdCheck().checked(islice(documents, arguments.passages))
     layout = IndexLayout(folder)
     layout.building.mkdir()
-    read = timed(lambda: sum(1 for _ in write_slices(layout, checked, SEGMENT)))
+    slicing = timed(lambda: sum(1 for _ in write_slices(layout, checked, SEGMENT))) / arguments.passages
     index = Index.create(folder / "my.index", list(zip(map(str, count()), texts[:2000], strict=False)), progress=False)
     vectors = np.concatenate([index.vectors(position) for position in range(index.num_documents)])
     num_centroids, num_sampled = LARGEST
@@ -143,7 +144,7 @@ def driver_of(arguments: argparse.Namespace, folder: Path) -> Figures:
     repeats = ceil(2e9 / checked_bytes)
     seconds = timed(lambda: [segment.check() for _ in range(repeats) for segment in index.snapshot.segments])
     figures = {
-        "passages/s": arguments.passages / read,
+        "passages/s": 1 / (reading + slicing),
         "slice bytes": sum(file.stat().st_size for file in layout.building.iterdir()) / arguments.passages,
         "train seconds": trained,
         "checked bytes/s": repeats * checked_bytes / seconds,
@@ -158,7 +159,9 @@ def driver_of(arguments: argparse.Namespace, folder: Path) -> Figures:
 
 def print_model(builds: dict[str, Figures], driver: Figures) -> None:
     """Print hours and sizes of larger clusters: machines of 16 cores, each core as fast as one here."""
-    alone, ray = builds["one machine"], builds["Ray, one worker"]
+    from colbert_prf.distributed.crew import threads_of
+
+    alone, ray = builds["one machine"], builds["Ray, a worker for each core"]
     rate = ray["passages"] / (ray["seconds"] - ray["start"]) / available_cores()
     num_bytes = alone["bytes"] / alone["passages"]
     print(f"{rate:.1f} passages/s a core, {num_bytes:,.0f} bytes a passage, machines of {CORES} cores\n")
@@ -167,10 +170,14 @@ def print_model(builds: dict[str, Figures], driver: Figures) -> None:
     for num_passages in PASSAGES:
         for machines in MACHINES:
             serial = num_passages / driver["passages/s"] + driver["train seconds"] + ray["start"]
-            rounds = ceil(ceil(num_passages / SEGMENT) / machines)
-            encoding = max(rounds * SEGMENT / (rate * CORES), num_passages * num_bytes / driver["checked bytes/s"])
+            segments = ceil(num_passages / SEGMENT)
+            workers = min(segments, machines * CORES)
+            round_seconds = SEGMENT / (rate * threads_of(workers, [CORES] * machines))
+            encoding = max(
+                ceil(segments / workers) * round_seconds, num_passages * num_bytes / driver["checked bytes/s"]
+            )
             hours = [seconds / 3600 for seconds in (serial, encoding, serial + encoding)]
-            cells = [*(f"{value:.1f}" for value in hours), f"{num_passages * num_bytes / machines / 1e9:,.1f}"]
+            cells = [*(f"{value:.2f}" for value in hours), f"{num_passages * num_bytes / machines / 1e9:,.1f}"]
             print(f"| {num_passages:,} | {machines} | {' | '.join(cells)} |")
 
 

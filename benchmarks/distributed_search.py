@@ -6,7 +6,7 @@
 `measure` searches a made-up collection of eight segments (see `synthetic.py`). One machine, shards within the process
 and shards of a local Ray take turns, query by query; figures are medians. It counts the round trips of a query, times
 an empty round trip to 1 to 256 shards, and compares a search whose answers are delayed with what the model says of it.
-`model` draws the latency of 4 to 256 shards from these figures: each round trip takes as long as its slowest answer.
+`model` computes the latency of 4 to 256 shards from these figures: a round trip takes as long as its slowest answer.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SEARCHES = {
     "Ranker, k = 1000": {"k": 1000, "feedback": ColbertPRF()},
 }
 LATE = 0.01, 0.020
-"""The share of answers that a straggler delays, and by how many seconds."""
+"""The share of answers that come late, as after a pause of a machine, and by how many seconds."""
 Figures = dict[str, Any]
 
 
@@ -50,6 +50,7 @@ class CountedTransport(Transport):
     def __init__(self, inner: Transport, delays: tuple[float, float] = (0.0, 0.0)) -> None:
         self.inner, self.delays = inner, delays
         self.rounds: list[float] = []
+        self.slept = 0.0
         self.random = np.random.default_rng(0)
 
     @property
@@ -63,7 +64,9 @@ class CountedTransport(Transport):
         answers = self.inner.collect([each for _, each in sent], timeout)
         share, seconds = self.delays
         if share and (self.random.random(len(sent)) < share).any():
+            started = perf_counter()
             sleep(seconds)
+            self.slept += perf_counter() - started
         self.rounds.append(perf_counter() - sent[0][0])
         return answers
 
@@ -126,7 +129,7 @@ def measured(index: Index, queries: list[EncodedQuery]) -> Figures:
         transports[f"Ray, {count}"] = CountedTransport(start_shards(index.path, count, cpus=0))
     for name, transport in transports.items():
         systems[name] = DistributedSearcher(index.path, transport=transport, threads=1)
-    figures: Figures = {"ms": {}, "rounds": {}, "answers": {}}
+    figures: Figures = {"ms": {}, "rounds": {}}
     print(f"{index.num_documents:,} passages, {len(index.segments)} segments, {len(queries)} queries, one thread\n")
     print(f"| search | {' | '.join(systems)} | round trips |\n|---|{'---|' * (len(systems) + 1)}")
     for label, options in SEARCHES.items():
@@ -143,7 +146,6 @@ def measured(index: Index, queries: list[EncodedQuery]) -> Figures:
         rounds = len(transports["Ray, 4"].rounds) / len(queries)
         figures["ms"][label] = {name: median(values) for name, values in times.items()}
         figures["rounds"][label] = rounds
-        figures["answers"][label] = transports["in process, 1"].rounds
         cells = [f"{value:.2f}" for value in figures["ms"][label].values()]
         print(f"| {label} | {' | '.join(cells)} | {rounds:.1f} |")
     figures["fan-out"] = fan_out(transports["Ray, 2"].inner)
@@ -186,46 +188,38 @@ def throughput(systems: dict[str, Searcher], queries: list[EncodedQuery]) -> dic
 
 
 def delayed(index: Index, queries: list[EncodedQuery]) -> dict[str, float]:
-    """The mean delay of a query when every answer of 4 shards may be late, and what the model says."""
-    transport = CountedTransport(LocalTransport(index.path, 4))
+    """What a query waits for late answers when every answer of 4 shards may be late, and what the model says."""
+    transport = CountedTransport(LocalTransport(index.path, 4), LATE)
     with DistributedSearcher(index.path, transport=transport, threads=1) as searcher:
+        transport.rounds.clear()
+        transport.slept = 0.0
         for query in queries:
             searcher.search(query, 10, feedback=ColbertPRF())
-        rounds = len(transport.rounds) / len(queries)
-        took = []
-        for delays in ((0.0, 0.0), LATE):
-            transport.delays = delays
-            started = perf_counter()
-            for _ in range(3):
-                for query in queries:
-                    searcher.search(query, 10, feedback=ColbertPRF())
-            took.append(1000 * (perf_counter() - started) / len(queries) / 3)
     share, seconds = LATE
-    expected = 1000 * seconds * rounds * (1 - (1 - share) ** 4)
-    print(f"\nmean delay of a Ranker's query, 4 shards, {share:.0%} of answers {1000 * seconds:.0f} ms late: ", end="")
-    print(f"{took[1] - took[0]:.2f} ms measured, {expected:.2f} ms by the model")
-    return {"measured": took[1] - took[0], "model": expected}
+    waited = 1000 * transport.slept / len(queries)
+    expected = 1000 * seconds * len(transport.rounds) / len(queries) * (1 - (1 - share) ** 4)
+    print(f"\na Ranker's query, 4 shards, {share:.0%} of answers {1000 * seconds:.0f} ms late: ", end="")
+    print(f"waits {waited:.2f} ms, {expected:.2f} ms by the model")
+    return {"measured": waited, "model": expected}
 
 
 def print_model(figures: Figures) -> None:
-    """Latencies drawn at random: a query is its round trips one after the other, each as long as its slowest answer."""
-    random, draws = np.random.default_rng(0), 4000
+    """Print latencies: the search of one shard, what asking all costs, and the slowest of many answers."""
+    random, draws = np.random.default_rng(0), 20_000
     counts = np.array([float(count) for count in figures["fan-out"]])
     each, base = np.polyfit(counts, np.array(list(figures["fan-out"].values())), 1)
-    print(f"an empty round trip: {max(base, 0):.2f} ms and {1000 * each:.0f} µs for each shard\n")
-    print("| search | shards | asking all, ms | median, ms | 99 %, ms | median, 1 % late | 99 %, 1 % late |")
+    share, seconds = LATE
+    print(f"an empty round trip: {base:.2f} ms, and {1000 * each:.0f} µs for each shard\n")
+    print("| search | shards | one shard, ms | asking all, ms | together, ms | median, late | 99 %, late |")
     print("|---|---|---|---|---|---|---|")
     for label, rounds in figures["rounds"].items():
-        answers = 1000 * np.array(figures["answers"][label])
+        work = figures["ms"][label]["in process, 1"]
         for shards in MACHINES:
-            asking = max(base, 0) + each * shards
-            slowest = np.zeros((2, draws))
-            for _ in range(round(rounds)):
-                drawn = random.choice(answers, (draws, shards))
-                late = np.where(random.random((draws, shards)) < LATE[0], 1000 * LATE[1], 0.0)
-                slowest += np.stack([drawn.max(axis=1), (drawn + late).max(axis=1)]) + asking
-            cells = [np.percentile(part, percent) for part in slowest for percent in (50, 99)]
-            print(f"| {label} | {shards} | {asking * round(rounds):.1f} | {' | '.join(f'{c:.1f}' for c in cells)} |")
+            asking = rounds * (base + each * shards)
+            waits = 1000 * seconds * random.binomial(round(rounds), 1 - (1 - share) ** shards, draws)
+            late = [work + asking + np.percentile(waits, percent) for percent in (50, 99)]
+            cells = [work, asking, work + asking, *late]
+            print(f"| {label} | {shards} | {' | '.join(f'{cell:.1f}' for cell in cells)} |")
 
 
 if __name__ == "__main__":

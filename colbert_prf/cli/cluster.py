@@ -31,7 +31,7 @@ def cluster_options(command: Command) -> Command:
         click.option(
             "--workers",
             type=click.IntRange(min=1),
-            help="Worker processes of the cluster, which share its CPUs. Default: one for each machine.",
+            help="The most worker processes, which share the CPUs of the cluster. Default: one for each CPU.",
         ),
         click.option(
             "--passages-per-segment",

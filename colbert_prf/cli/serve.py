@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,21 +90,30 @@ def serve(
         raise click.UsageError("give an index, or --demo.")
     if ray is None and (shards is not None or partial):
         raise click.UsageError(f"{'--shards' if shards is not None else '--partial'} needs --ray.")
-    cluster = None if ray is None else {"address": None if ray == LOCAL else ray, "shards": shards, "partial": partial}
+    cluster = None if ray is None else {"shards": shards, "partial": partial}
     served = [served_index(each, cluster) for each in indexes]
     if demo:
         served.insert(0, _demo())
     app = create_app(Indexes(served), _settings(**options))
     _log_to_standard_error(quiet)
     sys.setswitchinterval(SWITCH_SECONDS)
-    listening = _listening(host, port)
-    address = f"[{host}]" if ":" in host else host
-    click.echo(f"http://{address}:{listening.getsockname()[1]}")
-    sys.stdout.flush()
-    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_keep_alive=30, server_header=False)
-    # uvicorn ends in order and then raises the signal again, for whom this is the end as well.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    uvicorn.Server(config).run(sockets=[listening])
+    # Ray takes the signals for itself when it connects: uvicorn must come after it.
+    with nullcontext() if ray is None else _cluster(None if ray == LOCAL else ray):
+        listening = _listening(host, port)
+        address = f"[{host}]" if ":" in host else host
+        click.echo(f"http://{address}:{listening.getsockname()[1]}")
+        sys.stdout.flush()
+        config = uvicorn.Config(app, log_config=None, access_log=False, timeout_keep_alive=30, server_header=False)
+        # uvicorn ends in order and then raises the signal again, for whom this is the end as well.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _cluster(address: str | None) -> AbstractContextManager[Any]:
+    """A connection to a Ray cluster, for as long as the server runs."""
+    from colbert_prf.distributed.cluster import connected
+
+    return connected(address)
 
 
 def _settings(*, max_k: int, max_queries: int, **options: Any) -> ServerSettings:
@@ -127,10 +137,8 @@ def served_index(argument: str, cluster: Mapping[str, Any] | None = None) -> Ser
         raise StorageError("no index folder; make one with `colbert-prf index`", path=path)
     if cluster is None:
         return ServedIndex(name, path)
-    from colbert_prf.distributed.cluster import require_ray
     from colbert_prf.distributed.serving import ShardedGenerations
 
-    require_ray("Serving by a cluster")
     return ServedIndex(name, path, open_searcher=ShardedGenerations(**cluster))
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from colbert_prf.distributed.encoding import Job, SliceEncoder, Task
 from colbert_prf.distributed.tally import followed
-from colbert_prf.errors import ClusterError, ColbertPrfError, InputError, require_positive
+from colbert_prf.errors import ClusterError, ColbertPrfError, InputError, MissingExtraError, require_positive
 from colbert_prf.index.manifest import SegmentInfo
 
 __all__ = ["Crew"]
@@ -21,25 +21,25 @@ CHECK_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Crew:
-    """Workers of the same number of threads; make one with :meth:`of`.
+    """The machines of a cluster, and how many workers they have; make one with :meth:`of`.
 
     Parameters
     ----------
     ray
         Ray, connected.
+    machines
+        The CPUs of each machine that has any.
     num_workers
-        The number of processes.
-    threads
-        The texts that each encodes at once, and the CPUs that it asks of Ray.
+        The most processes.
     """
 
     ray: Any
+    machines: tuple[int, ...]
     num_workers: int
-    threads: int
 
     @classmethod
     def of(cls, ray: Any, num_workers: int | None = None) -> Crew:
-        """Share the CPUs of a cluster among workers: one for each machine if left out.
+        """Take the machines of a cluster, with one worker for each CPU if ``num_workers`` is left out.
 
         Raises
         ------
@@ -49,12 +49,13 @@ class Crew:
             If the cluster has no CPU.
         """
         require_positive(workers=num_workers)
-        machines = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
-        machines = [cpus for cpus in machines if cpus]
+        cpus = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
+        machines = tuple(count for count in cpus if count)
         if not machines:
             raise ClusterError("the cluster has no CPU for a worker; add a machine: `ray start --address=HOST:PORT`")
-        num_workers, threads = shares(machines, num_workers)
-        return cls(ray, num_workers, threads)
+        if num_workers is not None and num_workers > sum(machines):
+            raise InputError(f"workers must be at most {sum(machines)}, the CPUs of the cluster, found {num_workers}")
+        return cls(ray, machines, num_workers or sum(machines))
 
     def check(self, job: Job) -> None:
         """Refuse a machine that is unlike the driver, before the corpus is read.
@@ -64,6 +65,7 @@ class Crew:
         ClusterError
             It names the machine.
         """
+        _ray_data()
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         probe = self.ray.remote(num_cpus=0)(_fault)
@@ -95,21 +97,20 @@ class Crew:
         ClusterError
             If workers died, again and again.
         """
-        import ray.data
-
+        data = _ray_data()
         items = [{"task": task} for task in tasks]
         if not items:
             return
-        with _quiet(ray.data), followed(self.ray, advance) as tally:
-            dataset = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
+        num_workers = min(self.num_workers, len(items))  # and where tasks are few, more threads for each
+        threads = threads_of(num_workers, self.machines)
+        with _quiet(data), followed(self.ray, advance) as tally:
+            dataset = data.from_items(items, override_num_blocks=len(items)).map_batches(
                 SliceEncoder,
-                fn_constructor_args=(replace(job, tally=tally),),
+                fn_constructor_args=(replace(job, threads=threads, tally=tally),),
                 batch_size=1,
                 # A worker with one task at a time: the next is worth more in the hands of one that is free.
-                compute=ray.data.ActorPoolStrategy(
-                    size=min(self.num_workers, len(items)), max_tasks_in_flight_per_actor=1
-                ),
-                num_cpus=self.threads,
+                compute=data.ActorPoolStrategy(size=num_workers, max_tasks_in_flight_per_actor=1),
+                num_cpus=threads,
             )
             try:
                 for row in dataset.iter_rows():
@@ -117,26 +118,30 @@ class Crew:
                     if isinstance(outcome.result, ColbertPrfError):
                         raise outcome.result
                     yield outcome.number, outcome.result
-            except ray.exceptions.RayError as error:
+            except self.ray.exceptions.RayError as error:
                 raise ClusterError(
                     f"workers of the cluster failed: {_reason(error)}; look at their memory, at Ray's logs (`ray "
                     "logs`), and continue with --resume"
                 ) from error
 
 
-def shares(machines: list[int], num_workers: int | None) -> tuple[int, int]:
-    """Choose the number of workers and the threads of each, so that every machine has room for its share.
+def threads_of(num_workers: int, machines: Sequence[int]) -> int:
+    """Choose the threads of each of some workers, so that every machine has room for its share of the workers.
 
     Examples
     --------
-    >>> shares([8, 8], None), shares([8, 8], 3), shares([2], 2), shares([4, 16], None)
-    ((2, 8), (3, 4), (2, 1), (2, 4))
+    >>> [threads_of(count, [8, 8]) for count in (16, 9, 3, 1)]
+    [1, 1, 4, 8]
     """
-    num_workers = num_workers or len(machines)
-    if num_workers > sum(machines):
-        raise InputError(f"workers must be at most {sum(machines)}, the CPUs of the cluster, found {num_workers}")
-    each = -(-num_workers // len(machines))
-    return num_workers, max(1, min(machines) // each)
+    return max(1, min(machines) // -(-num_workers // len(machines)))
+
+
+def _ray_data() -> Any:
+    try:
+        import ray.data
+    except ImportError as error:
+        raise MissingExtraError("Indexing on a Ray cluster", extra="ray") from error
+    return ray.data
 
 
 def _fault(job: Job) -> ColbertPrfError | None:

@@ -55,7 +55,7 @@ class Job:
     check
         How a worker makes sure that it is like the driver.
     threads
-        The number of texts that a worker encodes at once.
+        The number of texts that a worker encodes at once; the crew chooses it.
     tally
         The actor that is told how far a worker is; None if nobody looks.
     """
@@ -65,7 +65,7 @@ class Job:
     codec: CodecInfo | None
     split: bool
     check: WorkerCheck
-    threads: int
+    threads: int = 1
     tally: Any = None
 
 

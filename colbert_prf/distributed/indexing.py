@@ -77,7 +77,7 @@ def create_index(
     address
         ``HOST:PORT`` of the cluster, or ``auto``; a local one if left out. See :func:`~.cluster.connected`.
     workers
-        The number of worker processes, which share the CPUs of the cluster; one for each machine if left out.
+        The most worker processes, which share the CPUs of the cluster; one for each CPU if left out.
     passages_per_segment
         The documents that a worker encodes at once, and does again if it is lost.
     encoder, bits, texts, passages, resume, progress, codec, total, seed
@@ -216,7 +216,7 @@ class ClusterBuilder(Builder):
 
     def _job(self, check: WorkerCheck, codec: Codec | None) -> Job:
         info = self.state.codec if codec else None
-        return Job(self.layout, self.settings, info, split=True, check=check, threads=self._crew.threads)
+        return Job(self.layout, self.settings, info, split=True, check=check)
 
     def _save_segments(self, segments: dict[int, SegmentInfo]) -> None:
         """Write the segments before the first gap to the state, from which one machine can go on as well."""
@@ -241,7 +241,7 @@ def _write_added(
     layout.building.mkdir()
     try:
         with shared_folder(layout.building) as check:
-            job = Job(layout, manifest.settings, manifest.codec, split=False, check=check, threads=crew.threads)
+            job = Job(layout, manifest.settings, manifest.codec, split=False, check=check)
             crew.check(job)
             slices = list(write_slices(layout, documents, size))
             generation = manifest.generation + 1

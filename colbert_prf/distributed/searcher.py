@@ -22,7 +22,7 @@ from colbert_prf.encoder.ordered import ordered_map
 from colbert_prf.errors import InputError, ShardError, require_positive
 from colbert_prf.index import Index
 from colbert_prf.index.collection import Collection
-from colbert_prf.search.arguments import SearchOptions, checked_ids
+from colbert_prf.search.arguments import SearchOptions, checked_ids, positive
 from colbert_prf.search.budget import Execution
 from colbert_prf.search.filters import Filter
 from colbert_prf.search.first_pass import FirstPass, PrunedPass
@@ -172,7 +172,8 @@ class DistributedSearcher(Searcher):
         k, options
             As in :meth:`search`, for all queries; ``threads`` are queries at once, ``in_flight`` if left out.
         """
-        threads = self._changed({"threads": options.pop("threads", None)}).threads or self.in_flight
+        given = options.pop("threads", None)
+        threads = self.in_flight if given is None else positive("threads", given)
         options = _read_once(options)
         return ordered_map(lambda query: self.search(query, k, threads=1, **options), queries, threads=threads)
 

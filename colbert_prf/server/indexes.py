@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, TypeAlias, cast
+from typing import Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 from colbert_prf.baselines.lexical import LexicalIndex
 from colbert_prf.encoder import Encoder
@@ -25,6 +25,16 @@ __all__ = ["Generation", "Indexes", "ServedIndex"]
 
 LOG = logging.getLogger("colbert_prf.server")
 NUM_EXAMPLES, EXAMPLE_WORDS = 4, 8
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """What holds processes that must be ended."""
+
+    def close(self) -> None:
+        """End them."""
+
+
 OpenSearcher: TypeAlias = Callable[[Path, Encoder | None], Searcher]
 _Stamp = tuple[int, int, int]
 
@@ -145,6 +155,13 @@ class ServedIndex:
             if not self.stale:
                 LOG.error("index %s: the newest generation cannot be opened: %s", self.name, error)
             self.stale = True
+
+    def close(self) -> None:
+        """End what searches the index elsewhere; there are no searches after that."""
+        with self._lock:
+            opener: object = self._open_searcher
+            if isinstance(opener, Closes):
+                opener.close()
 
     def writer(self) -> Index:
         """The index opened anew, to change it."""

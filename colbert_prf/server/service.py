@@ -112,6 +112,8 @@ class Service:
         self.queue.close()
         self.tasks.close()
         watcher.join()
+        for served in self.indexes.values():
+            served.close()
 
     def _watch(self) -> None:
         """Open every index, then look for new generations."""

@@ -49,8 +49,6 @@ DOCUMENTS = [
 class CrewOfOne:
     """The work of a crew in this process, without Ray; it notes what it did."""
 
-    threads = 1
-
     def __init__(self) -> None:
         self.done: list[str] = []
 

@@ -268,7 +268,7 @@ def test_the_plane_zooms_tells_names_and_follows_its_slider(visit):
     page.locator("#plane-reset").click()
     assert page.locator("#plane svg").get_attribute("viewBox") == whole
     page.locator("#slider-clusters").fill("4")
-    page.wait_for_function("document.querySelectorAll('#plane .p-centroid').length == 4")
+    page.wait_for_function("() => document.querySelectorAll('#plane .p-centroid').length == 4")
     page.fill("#compare", "The tank bombarded the troops")
     page.keyboard.press("Enter")
     page.wait_for_selector("#plane .p-compare")

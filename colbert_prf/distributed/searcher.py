@@ -71,8 +71,9 @@ class DistributedSearcher(Searcher):
     transport
         Reaches the shards some other way than Ray, such as :class:`~colbert_prf.distributed.transport.LocalTransport`;
         the caller closes it.
-    query_weights, k, feedback, probes, rescore, exact, where, group, threads
-        As in :class:`~colbert_prf.Searcher`; ``threads`` are those of a shard.
+    options
+        ``query_weights``, ``k``, ``feedback``, ``probes``, ``rescore``, ``exact``, ``where``, ``group``, ``threads``:
+        as in :class:`~colbert_prf.Searcher`; ``threads`` are those of a shard.
 
     Raises
     ------

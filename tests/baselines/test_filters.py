@@ -89,6 +89,17 @@ def test_single_vectors_by_hand(single, exact):
     assert feedback.search("1 0", where={"year": {"!=": 1999}}).doc_ids == ["y", "z", "w"]
 
 
+def test_few_and_many_selected_vectors_are_found_alike(tmp_path):
+    vectors = np.random.default_rng(0).standard_normal((90, 2)).astype(np.float32)
+    documents = [(str(n), f"{a} {b}", {"n": n}) for n, (a, b) in enumerate(vectors.tolist())]
+    index = VectorIndex.create(tmp_path / "v", documents[:50], encoder=NumberEncoder(), progress=False)
+    index.add(documents[50:])
+    system, similarities = SingleVector(index, NumberEncoder()), vectors @ np.array([1, 0.5], np.float32)
+    for end in (3, 11, 12, 60, 90):
+        expected = [str(n) for n in np.argsort(-similarities[:end], kind="stable")[:20]]
+        assert system.search("1 0.5", 20, where={"n": {"<": end}}).doc_ids == expected
+
+
 def test_metadata_stays_through_all_changes(lexical, single):
     for index in (lexical, single):
         index.upsert([("y", "0 1", {"year": 2022}), ("n", "1 1")])

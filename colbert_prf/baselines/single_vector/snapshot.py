@@ -29,6 +29,8 @@ __all__ = ["VectorManifest", "VectorSegment", "VectorSnapshot", "verify_segment"
 NEIGHBOURS, EF_CONSTRUCTION = 32, 200
 """Of the graph: links of a node, and how widely a new node looks for its own."""
 GRAPH = "hnsw.faiss"
+FEW = 8
+"""One document in so many, and fewer, are copied and compared by themselves; of more, the copy would cost too much."""
 ROWS = 1 << 14
 """Vectors read at a time."""
 
@@ -117,7 +119,7 @@ class VectorSnapshot(StoredSnapshot[VectorSegment]):
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """The live documents with the largest inner product; see :meth:`VectorIndex.nearest`.
 
-        With a ``mask`` of shape (num_positions,), only the documents it selects are compared, every one of them.
+        With a ``mask`` of shape (num_positions,), every document it selects is compared, and no other is found.
         """
         k, ef = (whole_number(name, value, least=0) for name, value in (("k", k), ("ef", ef)))
         if np.shape(query) != (self.manifest.dim,):
@@ -130,14 +132,15 @@ class VectorSnapshot(StoredSnapshot[VectorSegment]):
             raise InputError("the query holds a NaN or an infinity; encode the text again")
         if not exact and mask is None:
             return self._search_graph(wanted, k, ef)
-        if mask is not None:
-            selected = np.flatnonzero(mask & self.live)
+        allowed = self.live if mask is None else self.live & mask
+        selected = np.flatnonzero(allowed)
+        if len(selected) * FEW < self.num_positions:
             similarities = self.vectors_of(selected) @ wanted
             order = best_sorted(similarities, k)
             return selected[order], similarities[order]
         similarities = np.concatenate([segment.vectors @ wanted for segment in self.segments])
-        similarities[~self.live] = -np.inf
-        positions = best_sorted(similarities, k)
+        similarities[~allowed] = -np.inf
+        positions = best_sorted(similarities, min(k, len(selected)))
         return positions, similarities[positions]
 
     def _search_graph(self, query: Vectors, k: int, ef: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:

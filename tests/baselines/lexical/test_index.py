@@ -98,7 +98,7 @@ def test_a_damaged_file_is_named(index, name):
 
 
 def test_a_folder_with_something_in_it_is_refused(index, tmp_path):
-    with pytest.raises(StorageError, match="not empty"):
+    with pytest.raises(StorageError, match="there is an index in the folder already"):
         LexicalIndex.create(index.path, MORE, progress=False)
     with pytest.raises(IndexFormatError, match="not a colbert-prf lexical index"):
         LexicalIndex.open(tmp_path / "nowhere")
@@ -194,6 +194,6 @@ def test_an_index_that_another_writer_just_finished_is_left_alone(tmp_path, monk
         return real(layout)
 
     monkeypatch.setattr(IndexLayout, "foreign", finished_meanwhile)
-    with pytest.raises(StorageError, match="the folder is not empty"):
+    with pytest.raises(StorageError, match="there is an index in the folder already"):
         LexicalIndex.create(tmp_path / "lexical", [("b", "Bank rates fell.")])
     assert LexicalIndex.open(tmp_path / "lexical").num_documents == 1

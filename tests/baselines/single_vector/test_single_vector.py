@@ -94,7 +94,7 @@ def test_a_damaged_graph_is_made_again(index, tmp_path):
 
 def test_folders_are_checked(index, tmp_path):
     index.verify()
-    with pytest.raises(StorageError, match="not empty"):
+    with pytest.raises(StorageError, match="there is an index in the folder already"):
         VectorIndex.create(tmp_path / "v", DOCUMENTS, encoder=NumberEncoder(), progress=False)
     with pytest.raises(InputError, match="given twice"):
         VectorIndex.create(tmp_path / "w", DOCUMENTS + DOCUMENTS, encoder=NumberEncoder(), progress=False)

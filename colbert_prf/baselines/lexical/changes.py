@@ -70,9 +70,9 @@ def follow_index(
             f"{vectors.layout.path} keeps no texts to index as terms; make a lexical index from the corpus with "
             "LexicalIndex.create"
         )
-    with storage_errors(layout.path, "follow"):
+    with storage_errors(layout.path, "write its lexical index"):
         layout.path.mkdir(parents=True, exist_ok=True)
-    with store.changing("follow", empty=LexicalManifest(0, (), analyzer, False)) as old:
+    with store.changing("write its lexical index", empty=LexicalManifest(0, (), analyzer, False)) as old:
         same = np.zeros(old.num_positions, dtype=np.bool_)
         known = old if old.manifest.analyzer == analyzer else None
         generation = old.manifest.generation + 1

@@ -44,6 +44,7 @@ from colbert_prf.baselines.lexical import TermRegression
 from colbert_prf.baselines.single_vector.encoders import Pooling
 from colbert_prf.datasets import read_corpus, read_qrels, read_topics
 from colbert_prf.evaluation import evaluate
+from colbert_prf.search.retriever import RUN_DEPTH
 
 COLLECTIONS = ("vaswani", "nfcorpus", "scifact")
 MEASURES = ("AP", "nDCG@10", "R@1000")
@@ -183,7 +184,7 @@ def report(folder: Path, split: str, num_topics: int | None, systems: Mapping[st
     for name, system in systems.items():
         started = perf_counter()
         run = {
-            query_id: {hit.doc_id: hit.score for hit in system.search(topics[query_id])}
+            query_id: {hit.doc_id: hit.score for hit in system.search(topics[query_id], RUN_DEPTH)}
             for query_id in qrels
             if query_id in topics
         }

@@ -117,6 +117,8 @@ def _builtin_docstrings() -> Iterator[tuple[str, str]]:
     owners += [(name, importlib.import_module(name)) for name in COMPILED_MODULES]
     for owner_name, owner in owners:
         for name, value in sorted(vars(owner).items()):
+            if name.endswith("hook"):  # other libraries put theirs in its place
+                value = getattr(owner, f"__{name}__", value)
             if not name.startswith("_") and (text := inspect.getdoc(value)) and callable(value):
                 yield f"{owner_name}.{name}", text
 

@@ -24,6 +24,12 @@ def test_the_corpus_has_the_promised_size_and_distinct_ids():
     assert {"str.split", "subprocess.run", "python.for", "collections.Counter"} <= names
 
 
+def test_the_corpus_is_the_same_where_a_library_has_hooks_of_its_own(monkeypatch):
+    passages = demo.demo_passages()
+    monkeypatch.setattr("sys.excepthook", lambda *_error: None)
+    assert demo.demo_passages() == passages
+
+
 def test_passages_are_passages():
     lengths = [len(text.split()) for _, text in demo.demo_passages()]
     assert min(lengths) >= demo.MIN_WORDS

@@ -12,8 +12,15 @@ from colbert_prf.distributed.cluster import connected, shared_folder
 from colbert_prf.errors import ClusterError, InputError, MissingExtraError
 
 
+@pytest.fixture
+def unconnected(monkeypatch):
+    """A process that is not connected, although another test of this process may have connected it."""
+    ray = pytest.importorskip("ray")
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+
+
+@pytest.mark.usefixtures("unconnected")
 def test_an_address_where_nothing_listens_is_refused_with_advice():
-    pytest.importorskip("ray")
     with socket.socket() as taken:  # bound, so that nobody else listens there
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -21,9 +28,9 @@ def test_an_address_where_nothing_listens_is_refused_with_advice():
             connected(address).__enter__()
 
 
+@pytest.mark.usefixtures("unconnected")
 @pytest.mark.parametrize("address", ["ray://head:10001", "head:port", ":6379"])
 def test_what_is_no_address_is_refused(address: str):
-    pytest.importorskip("ray")
     with pytest.raises(InputError, match="a Ray address is HOST:PORT"):
         connected(address).__enter__()
 

@@ -71,6 +71,11 @@ class ShardedCollection(Catalogue[CatalogueSegment]):
         return self
 
     @property
+    def local(self) -> None:
+        """None: shards have the segments open."""
+        return
+
+    @property
     def snapshot(self) -> ShardedCollection:
         """The collection itself."""
         return self
@@ -128,6 +133,11 @@ class ShardedCollection(Catalogue[CatalogueSegment]):
         for shard, answer in self.asking.ask_all("score", query).items():
             scores[self.asking.starts[shard] : self.asking.starts[shard + 1]] = answer
         return scores
+
+    def scores_at(self, query: EncodedQuery, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """Score some documents, in any order."""
+        ascending, rows = np.unique(positions, return_inverse=True)
+        return self.scorer_of(query).scores(ascending)[rows]
 
     def check_fields(self, where: Filter) -> None:
         """Refuse a filter that does not fit the metadata of the collection."""

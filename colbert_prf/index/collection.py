@@ -14,6 +14,7 @@ from colbert_prf.types import EncodedQuery, TokenIds, Vectors
 if TYPE_CHECKING:
     from colbert_prf.index.codec import Codec
     from colbert_prf.index.passages import Passages
+    from colbert_prf.index.snapshot import Snapshot
 
 __all__ = ["Collection", "CompressedCollection", "DocumentVectors", "NearTokens"]
 
@@ -91,6 +92,10 @@ class Collection(Protocol):
         """The collection itself if it is a generation of an index folder, whose vectors have a codec; else None."""
 
     @property
+    def local(self) -> Snapshot | None:
+        """The collection itself if this process has its segments open, to search them; else None."""
+
+    @property
     def snapshot(self) -> Collection:
         """The collection itself, so that what takes an :class:`~colbert_prf.Index` takes a collection too."""
 
@@ -137,6 +142,9 @@ class Collection(Protocol):
 
     def score(self, query: EncodedQuery) -> npt.NDArray[np.float32]:
         """Score every document by weighted MaxSim, of shape (num_positions,); deleted ones get minus infinity."""
+
+    def scores_at(self, query: EncodedQuery, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """Score some documents, in any order."""
 
 
 class CompressedCollection(Collection, Protocol):

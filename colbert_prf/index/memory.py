@@ -125,6 +125,11 @@ class MemoryIndex:
         return
 
     @property
+    def local(self) -> None:
+        """None: there are no segments."""
+        return
+
+    @property
     def snapshot(self) -> MemoryIndex:
         """The index itself, because it never changes."""
         return self
@@ -229,6 +234,10 @@ class MemoryIndex:
         """Score every document, of shape (num_documents,); one without vectors gets minus infinity."""
         check_query(query, self.dim)
         return maxsim(query.vectors, query.weights, self.vectors, self.offsets)
+
+    def scores_at(self, query: EncodedQuery, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """Score some documents, in any order."""
+        return self.score(query)[positions]
 
 
 def _checked(

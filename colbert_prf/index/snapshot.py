@@ -41,6 +41,11 @@ class Snapshot(Catalogue[Segment]):
         return self
 
     @property
+    def local(self) -> Snapshot:
+        """The snapshot itself: its segments are open here."""
+        return self
+
+    @property
     def snapshot(self) -> Snapshot:
         """The snapshot itself."""
         return self
@@ -117,6 +122,10 @@ class Snapshot(Catalogue[Segment]):
                 scores[first + start : first + end] = maxsim(query.vectors, query.weights, vectors, offsets)
         scores[~self.live] = -np.inf
         return scores
+
+    def scores_at(self, query: EncodedQuery, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """Score some documents, in any order."""
+        return self.score(query)[positions]
 
 
 def open_codec(layout: IndexLayout, info: CodecInfo, settings: Settings) -> Codec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DocumentsBySegment",
-    "HasScorer",
     "Mask",
     "Positions",
     "ScoredDocuments",
@@ -90,14 +89,6 @@ class Scorer(Protocol):
 
     def begin(self, positions: Positions) -> Scoring:
         """As :meth:`scores`, but only have the other threads begin."""
-
-
-@runtime_checkable
-class HasScorer(Protocol):
-    """A collection whose vectors are elsewhere, so that it has a scorer of its own."""
-
-    def scorer_of(self, query: EncodedQuery) -> Scorer:
-        """Compares its documents with a query."""
 
 
 class StoredScorer(Scorer):
@@ -183,14 +174,10 @@ class QueuedScoring(NamedTuple):
 
 def exact_scores(collection: Collection, query: EncodedQuery, positions: Positions, workers: Workers = ALONE) -> Scores:
     """Exact weighted MaxSim of some documents, in any order; minus infinity for one without vectors."""
-    if isinstance(collection, Snapshot):
-        scorer: Scorer = StoredScorer(collection, query, workers)
-    elif isinstance(collection, HasScorer):
-        scorer = collection.scorer_of(query)
-    else:
-        return collection.score(query)[positions]
+    if (local := collection.local) is None:
+        return collection.scores_at(query, positions)
     ascending, rows = np.unique(positions, return_inverse=True)
-    return scorer.scores(ascending)[rows]
+    return StoredScorer(local, query, workers).scores(ascending)[rows]
 
 
 def check_scores(query: EncodedQuery, advice: str) -> None:

@@ -17,7 +17,6 @@ from colbert_prf.errors import InputError
 from colbert_prf.feedback import Feedback
 from colbert_prf.index import Index, MemoryIndex
 from colbert_prf.index.collection import Collection
-from colbert_prf.index.snapshot import Snapshot
 from colbert_prf.kernels.workers import Workers
 from colbert_prf.search.allowed import allowed_mask
 from colbert_prf.search.arguments import (
@@ -347,12 +346,12 @@ class Searcher(Retriever):
         mask = allowed_mask(collection, allowed, options.where, execution)
 
         def begin(k: int, early: int) -> FirstPass:
-            if not isinstance(collection, Snapshot):
+            if (local := collection.local) is None:
                 return ExactPass(collection, query, execution, mask)
             if self._paper is not None:
-                return PaperPass(self._paper, collection, query, k, options.probes, execution, mask)
-            budget = options.budget(k, collection.manifest.num_vectors, collection.num_positions)
-            candidates = find_candidates(collection, query, k, budget, execution, allowed=mask)
+                return PaperPass(self._paper, local, query, k, options.probes, execution, mask)
+            budget = options.budget(k, local.manifest.num_vectors, local.num_positions)
+            candidates = find_candidates(local, query, k, budget, execution, allowed=mask)
             return PrunedPass(candidates, k, budget, execution, early)
 
         return begin
